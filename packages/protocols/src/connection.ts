@@ -1,0 +1,200 @@
+import type { Capability } from './capability.ts';
+import type { ContentPart, PromptMessage } from './content.ts';
+import type { CommandArgument } from './command-resource.ts';
+import type { ResourceEntry, ResourceTemplate } from './mcp-resource.ts';
+import type { Problem } from './problem.ts';
+import type { Identity, Scope } from './scope.ts';
+import type { Progress, ToolDefinition, ToolResult } from './tool.ts';
+
+/** What every kind of server configuration has. */
+export interface ServerOptions {
+  /**
+   * Who shares the connection: those of one identity (default; without identities that is everybody), `everyone`, or
+   * nobody but one `session`.
+   */
+  readonly sharing?: 'identity' | 'everyone' | 'session';
+  /** All in milliseconds. */
+  readonly timeouts?: {
+    /** From the start of the process to the end of the handshake. Default 30,000. */
+    readonly connectMs?: number;
+    /** A whole list, all pages. Default 30,000. */
+    readonly listMs?: number;
+    /** A call without a sign of life. Default 300,000. */
+    readonly callMs?: number;
+    /** A call with signs of life. Default 3,600,000. */
+    readonly callMaxMs?: number;
+  };
+  /** `safe` (default): a call is sent again only if it provably never ran, or is annotated read-only or idempotent. */
+  readonly replay?: 'safe' | 'always' | 'never';
+}
+
+/** A server that runs as a child process. */
+export interface StdioServerConfig extends ServerOptions {
+  readonly type?: 'stdio';
+  /** A program, looked up in PATH. Never given to a shell. */
+  readonly command: string;
+  readonly args?: readonly string[];
+  /** Added to a minimal environment; the program's own environment is not passed on. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+}
+
+/** A server that is reached over HTTP. */
+export interface HttpServerConfig extends ServerOptions {
+  readonly type?: 'http' | 'sse';
+  readonly url: string;
+  /** May depend on whose call it is; asked at every connect. */
+  readonly headers?:
+    | Readonly<Record<string, string>>
+    | ((
+        identity: Identity | undefined,
+      ) => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>);
+  readonly fetch?: typeof globalThis.fetch;
+}
+
+/**
+ * A client that the program made itself: of `@modelcontextprotocol/client` 2 or of `@modelcontextprotocol/sdk` 1,
+ * recognised by its methods. Its owner closes it.
+ */
+export interface InjectedServerConfig extends ServerOptions {
+  readonly type?: 'client';
+  readonly client: object;
+}
+
+export type ServerConfig = StdioServerConfig | HttpServerConfig | InjectedServerConfig;
+
+/** For whom a connection is asked for. */
+export interface AcquireOptions {
+  readonly scope?: Scope;
+  readonly identity?: Identity | undefined;
+  /** Ends the waiting, not the connection. */
+  readonly signal?: AbortSignal;
+}
+
+/** A claim on something shared. While it is held, the thing is not closed for being idle. */
+export interface Lease<T> extends AsyncDisposable {
+  readonly value: T;
+  /** Gives it back. Twice is harmless. */
+  close(): Promise<void>;
+}
+
+/** Gives connections to MCP servers. The connection pool is one. */
+export interface ConnectionProvider {
+  /**
+   * A lease on the connection for `config` and whoever asks; made if there is none, shared if there is one.
+   * @throws PatchbayError `connect-failed`, `unavailable` (with `details.retryAt`), `identity-required`,
+   * `pool-exhausted`, `aborted`, `closed`
+   */
+  acquire(config: ServerConfig, options?: AcquireOptions): Promise<Lease<McpClient>>;
+  /** How the connection for `config` stands, without making one. */
+  status?(config: ServerConfig, options?: AcquireOptions): ConnectionStatus;
+}
+
+/** How a connection stands. */
+export interface ConnectionStatus {
+  readonly state: 'idle' | 'connecting' | 'ready' | 'lost' | 'degraded' | 'closed';
+  /** ISO 8601. */
+  readonly since: string;
+  /** ISO 8601. */
+  readonly retryAt?: string;
+  /** Of a child process. */
+  readonly pid?: number;
+  readonly calls?: number;
+  readonly lastError?: Problem;
+}
+
+/** Who a server says it is. For display, never for security. */
+export interface ServerInfo {
+  readonly name?: string;
+  readonly version?: string;
+  readonly protocolVersion?: string;
+  /** `modern`: 2026-07-28 and later, stateless. `legacy`: earlier, with `initialize`. */
+  readonly era?: 'modern' | 'legacy';
+  readonly instructions?: string;
+  /** As announced: `tools`, `resources`, `prompts`, `completions` … */
+  readonly capabilities: Readonly<Record<string, unknown>>;
+}
+
+/** A list, as far as it could be read. */
+export interface Listing<T> {
+  readonly items: readonly T[];
+  /** Entries that were left out, pages that were not read. */
+  readonly problems: readonly Problem[];
+}
+
+/** A prompt as a list shows it. (MCP `prompts/list`) */
+export interface PromptEntry {
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly arguments?: readonly CommandArgument[];
+  readonly meta?: Readonly<Record<string, unknown>>;
+}
+
+/** How long, and until when. */
+export interface RequestOptions {
+  readonly signal?: AbortSignal;
+  /** In milliseconds, without a sign of life. */
+  readonly timeoutMs?: number;
+}
+
+/** Options of a call. */
+export interface ToolCallOptions extends RequestOptions {
+  readonly onProgress?: (progress: Progress) => void;
+  readonly handlers?: ServerRequestHandlers;
+  /** The tool is annotated read-only or idempotent, so that the call may be sent again when its fate is unknown. */
+  readonly repeatable?: boolean;
+}
+
+/**
+ * One connection to an MCP server: the port between `mcp` and whoever makes connections. No class of an SDK shows
+ * through. Every method rejects with a {@link PatchbayError}: `aborted`, `timeout`, `connection-lost`,
+ * `outcome-unknown`, `protocol-error` (with `details.rpcCode`), `not-supported`.
+ */
+export interface McpClient {
+  readonly info: ServerInfo;
+  /** Aborted when the connection is gone; `reason` says why. */
+  readonly gone: AbortSignal;
+  listTools(options?: RequestOptions): Promise<Listing<ToolDefinition>>;
+  callTool(name: string, args: unknown, options?: ToolCallOptions): Promise<ToolResult>;
+  listResources(options?: RequestOptions): Promise<Listing<ResourceEntry>>;
+  listResourceTemplates(options?: RequestOptions): Promise<Listing<ResourceTemplate>>;
+  readResource(uri: string, options?: RequestOptions): Promise<readonly ContentPart[]>;
+  listPrompts(options?: RequestOptions): Promise<Listing<PromptEntry>>;
+  getPrompt(
+    name: string,
+    args: Readonly<Record<string, string>>,
+    options?: RequestOptions,
+  ): Promise<{ readonly messages: readonly PromptMessage[] }>;
+  complete(
+    ref:
+      | { readonly type: 'prompt'; readonly name: string }
+      | { readonly type: 'resource'; readonly uri: string },
+    argument: { readonly name: string; readonly value: string },
+    options?: RequestOptions,
+  ): Promise<readonly string[]>;
+  /** Anything else. The answer is not validated. */
+  request(
+    method: string,
+    params?: Readonly<Record<string, unknown>>,
+    options?: RequestOptions,
+  ): Promise<unknown>;
+  /** Notifications of the server, each method once per arrival. Returns what ends it. */
+  onNotification(listener: (method: string, params: unknown) => void): () => void;
+}
+
+/** Answers to what a server may ask. Only what has a handler is announced to servers. Shapes as MCP defines them. */
+export interface ServerRequestHandlers {
+  elicitation?(
+    params: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+  ): Promise<Readonly<Record<string, unknown>>>;
+  sampling?(
+    params: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+  ): Promise<Readonly<Record<string, unknown>>>;
+  roots?(signal: AbortSignal): Promise<readonly { readonly uri: string; readonly name?: string }[]>;
+}
+
+/** Makes a capability of a server's configuration. How a skill that embeds servers gets them, without knowing MCP. */
+export type ServerFactory = (id: string, config: ServerConfig) => Capability;

@@ -1,0 +1,37 @@
+import type { CompileContext } from './capability.ts';
+import type { ContentPart } from './content.ts';
+import type { ToolSource } from './tool.ts';
+
+/** A resource as a list shows it. (MCP `resources/list`) */
+export interface ResourceEntry {
+  readonly uri: string;
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly mimeType?: string;
+  readonly size?: number;
+  readonly meta?: Readonly<Record<string, unknown>>;
+}
+
+/** A family of resources. (RFC 6570 template) */
+export interface ResourceTemplate {
+  readonly uriTemplate: string;
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly mimeType?: string;
+  readonly meta?: Readonly<Record<string, unknown>>;
+}
+
+/** Provides things that can be read by URI. */
+export interface ResourceProvider {
+  listResources(context: CompileContext): Promise<readonly ResourceEntry[]>;
+  listResourceTemplates?(context: CompileContext): Promise<readonly ResourceTemplate[]>;
+  /** @throws PatchbayError `not-found` */
+  readResource(uri: string, context: CompileContext): Promise<readonly ContentPart[]>;
+  /** Cheap: asked before `readResource` to route a URI. */
+  resourceExists(uri: string, context: CompileContext): Promise<boolean>;
+}
+
+/** What an MCP server is. (RFC-0051 "McpResource") */
+export type McpResource = ToolSource & ResourceProvider;
