@@ -21,7 +21,7 @@ export class Registration {
   /** Found at registration, true for as long as it is registered. */
   readonly problems: readonly Problem[];
   /** Running calls, to be cut when it closes. */
-  readonly calls = new Set<AbortController>();
+  readonly calls: Set<AbortController> = new Set();
   readonly answers: Answers = new Answers(this);
   /** Aborted when it closes. */
   readonly gone: AbortController = new AbortController();

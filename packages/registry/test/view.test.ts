@@ -115,7 +115,9 @@ describe('compile', () => {
     registry.register(other);
     registry.register({
       id: 'reader',
-      tools: async ({ state }) => [tool('reader', String(state.get('mode') ?? 'none'))],
+      tools: async ({ state }) => [
+        tool('reader', JSON.stringify(state.get('mode') ?? 'none').replaceAll('"', '')),
+      ],
     });
     const view = registry.view({ session: 's' });
     expect(names(await view.compile())).toContain('reader__none');
