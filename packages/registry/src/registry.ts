@@ -6,6 +6,7 @@ import {
   problemFrom,
   type ApprovalPolicy,
   type ArgumentValidator,
+  type AnyCapability,
   type Capability,
   type CapabilityStatus,
   type ChangeEvent,
@@ -111,7 +112,7 @@ export class ExtensionRegistry implements AsyncDisposable {
    * Makes a capability visible at a scope and below. Default: everywhere.
    * @throws PatchbayError `invalid-scope`, `invalid-id`, `duplicate-id` (the id is taken at this very scope), `closed`
    */
-  register(capability: Capability, scope?: RegistrationScope): RegistrationHandle {
+  register(capability: AnyCapability, scope?: RegistrationScope): RegistrationHandle {
     this.#assertOpen();
     const at = normalizeScope(scope);
     const id: unknown = capability?.id;

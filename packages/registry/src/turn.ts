@@ -40,6 +40,7 @@ export class Turn implements TurnView {
   #userText: string | undefined;
   #step: TurnStep | undefined;
   #hidden: readonly string[] = [];
+  #compiled: object | undefined;
   #contribution = '';
   #revision = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -240,7 +241,7 @@ export class Turn implements TurnView {
   }
 
   #put(
-    compiled: { readonly revision: number } & Omit<TurnStep, 'active' | 'revision'>,
+    compiled: Omit<TurnStep, 'active' | 'revision'>,
     turn: {
       readonly hidden: readonly string[];
       readonly added: readonly InstructionBlock[];
@@ -248,8 +249,14 @@ export class Turn implements TurnView {
       readonly problems: readonly Problem[];
     },
   ): TurnStep {
-    const contribution = JSON.stringify([compiled.revision, turn]);
-    if (this.#step !== undefined && this.#contribution === contribution) return this.#step;
+    const contribution = JSON.stringify(turn);
+    if (
+      this.#step !== undefined &&
+      this.#compiled === compiled &&
+      this.#contribution === contribution
+    )
+      return this.#step;
+    this.#compiled = compiled;
     this.#contribution = contribution;
     const { hidden, added, active } = turn;
     const ofKind = (kind: 'static' | 'dynamic') =>

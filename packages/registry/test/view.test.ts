@@ -141,7 +141,7 @@ describe('compile', () => {
       listSkills: async () => [...skills],
       openSkill: async () => undefined,
       skillExists: async () => false,
-    } as Capability);
+    });
     let asked = 0;
     registry.register({
       id: 'catalogue',
@@ -178,7 +178,7 @@ describe('compile', () => {
         },
         openSkill: async () => undefined,
         skillExists: async () => false,
-      } as Capability);
+      });
     }
     expect((await registry.view().compile()).skills.map(({ name }) => name)).toEqual(['a', 'b']);
   });
