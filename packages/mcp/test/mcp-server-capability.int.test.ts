@@ -47,8 +47,8 @@ describe('a server through registry and pool', () => {
     const folder = await realpath(await mkdtemp(join(tmpdir(), 'patchbay-mcp-')));
     try {
       await writeFile(join(folder, 'a.txt'), 'hello');
-      await using it_ = board({ id: 'files', server: npmServer('server-filesystem', folder) });
-      const view = await it_.registry.view({ session: 's' }).compile();
+      await using plugged = board({ id: 'files', server: npmServer('server-filesystem', folder) });
+      const view = await plugged.registry.view({ session: 's' }).compile();
       expect(view.problems).toEqual([]);
       expect(names(view)).toContain('files__read_text_file');
       const result = await view.callTool('files__read_text_file', { path: join(folder, 'a.txt') });
@@ -63,15 +63,15 @@ describe('a server through registry and pool', () => {
   });
 
   it('gives tools, prompts and resources of the everything server', async () => {
-    await using it_ = board({ id: 'all', server: npmServer('server-everything', 'stdio') });
-    const view = it_.registry.view();
+    await using plugged = board({ id: 'all', server: npmServer('server-everything', 'stdio') });
+    const view = plugged.registry.view();
     const compiled = await view.compile();
     expect(names(compiled)).toContain('all__echo');
     expect(await compiled.callTool('all__echo', { message: 'hi' })).toMatchObject({
       content: [{ type: 'text', text: 'Echo: hi' }],
     });
     expect(
-      it_.problems.filter(({ message }) => message.includes('run as a task')).length,
+      plugged.problems.filter(({ message }) => message.includes('run as a task')).length,
     ).toBeLessThanOrEqual(1);
     const commands = await view.commands.list();
     expect(commands.map(({ name }) => name)).toContain('args-prompt');
@@ -90,19 +90,21 @@ describe('a server through registry and pool', () => {
   });
 
   it('costs one listing for a hundred sessions, and none when nothing changed', async () => {
-    await using it_ = board({ id: 'raw', server: raw() });
-    const views = Array.from({ length: 100 }, (_, i) => it_.registry.view({ session: `s${i}` }));
+    await using plugged = board({ id: 'raw', server: raw() });
+    const views = Array.from({ length: 100 }, (_, i) =>
+      plugged.registry.view({ session: `s${i}` }),
+    );
     const compiled = await Promise.all(views.map((view) => view.compile()));
     expect(new Set(compiled.map(({ tools }) => tools[0])).size).toBe(1);
-    const { calls } = it_.pool.inspect()[0]!;
+    const { calls } = plugged.pool.inspect()[0]!;
     await Promise.all(views.map((view) => view.compile()));
-    expect(it_.pool.inspect()[0]!.calls).toBe(calls);
+    expect(plugged.pool.inspect()[0]!.calls).toBe(calls);
     expect(calls).toBe(1);
   });
 
   it('kimi-code-1138: shows a changed tool list at the next compile, keeps the definitions of the rest', async () => {
-    await using it_ = board({ id: 'raw', server: raw() });
-    const view = it_.registry.view();
+    await using plugged = board({ id: 'raw', server: raw() });
+    const view = plugged.registry.view();
     const before = await view.compile();
     const stop = new AbortController();
     const changes = view.changes({ signal: stop.signal })[Symbol.asyncIterator]();
@@ -123,19 +125,19 @@ describe('a server through registry and pool', () => {
   });
 
   it('keeps the tools while a lost server has not been used again, and rebuilds it at the next call', async () => {
-    await using it_ = board({ id: 'raw', server: raw() });
-    const view = it_.registry.view();
+    await using plugged = board({ id: 'raw', server: raw() });
+    const view = plugged.registry.view();
     const compiled = await view.compile();
     await expect(compiled.callTool('raw__die', {})).rejects.toMatchObject({
       code: 'outcome-unknown',
     });
-    expect(it_.capability.status()).toMatchObject({ state: 'lost' });
+    expect(plugged.capability.status()).toMatchObject({ state: 'lost' });
     const lost = await view.compile();
     expect(names(lost)).toEqual(names(compiled));
     expect(await lost.callTool('raw__echo', { text: 'back' })).toMatchObject({
       content: [{ text: 'back' }],
     });
-    expect(it_.capability.status()).toMatchObject({ state: 'ready' });
+    expect(plugged.capability.status()).toMatchObject({ state: 'ready' });
     expect(names(await view.compile())).toEqual(names(compiled));
   });
 
@@ -144,11 +146,11 @@ describe('a server through registry and pool', () => {
     const script = join(folder, 'server.mjs');
     await copyFile(RAW, script);
     const server = { command: process.execPath, args: [script, '{"lifeMs":60000}'] };
-    await using it_ = board(
+    await using plugged = board(
       { id: 'raw', server },
       { backOff: { attempts: 2, firstMs: 1, maxMs: 60_000 }, random: () => 1 },
     );
-    const view = it_.registry.view();
+    const view = plugged.registry.view();
     const compiled = await view.compile();
     await rm(folder, { recursive: true });
     await expect(compiled.callTool('raw__die', {})).rejects.toMatchObject({
@@ -158,7 +160,7 @@ describe('a server through registry and pool', () => {
     await expect(compiled.callTool('raw__echo', {})).rejects.toMatchObject({
       code: 'connect-failed',
     });
-    expect(it_.capability.status()).toMatchObject({
+    expect(plugged.capability.status()).toMatchObject({
       state: 'degraded',
       retryAt: expect.any(String),
     });
@@ -168,11 +170,11 @@ describe('a server through registry and pool', () => {
   });
 
   it('is only a problem if it cannot be reached', async () => {
-    await using it_ = board(
+    await using plugged = board(
       { id: 'gone', server: { command: 'no-such-command-x' } },
       { backOff: { firstMs: 60_000 } },
     );
-    const view = it_.registry.view();
+    const view = plugged.registry.view();
     const compiled = await view.compile();
     expect(compiled.tools).toEqual([]);
     expect(compiled.problems).toMatchObject([
@@ -191,13 +193,13 @@ describe('a server through registry and pool', () => {
 
 describe('options', () => {
   it('offers only what the filter lets through', async () => {
-    await using it_ = board({
+    await using plugged = board({
       id: 'raw',
       server: raw(),
       include: ['echo', 'slow', 'h*'],
       exclude: ['html'],
     });
-    expect(names(await it_.registry.view().compile())).toEqual([
+    expect(names(await plugged.registry.view().compile())).toEqual([
       'raw__echo',
       'raw__huge',
       'raw__slow',
@@ -206,11 +208,11 @@ describe('options', () => {
 
   it('does not start a lazy server before its first call, then corrects its list', async () => {
     const tools = [{ name: 'echo', inputSchema: { type: 'object' } }];
-    await using it_ = board({ id: 'raw', server: raw(), lazy: true, tools });
-    const view = it_.registry.view();
+    await using plugged = board({ id: 'raw', server: raw(), lazy: true, tools });
+    const view = plugged.registry.view();
     const compiled = await view.compile();
     expect(names(compiled)).toEqual(['raw__echo']);
-    expect(it_.pool.inspect()).toEqual([]);
+    expect(plugged.pool.inspect()).toEqual([]);
     expect(await compiled.callTool('raw__echo', { text: 'hi' })).toMatchObject({
       content: [{ text: 'hi' }],
     });
@@ -218,9 +220,9 @@ describe('options', () => {
   });
 
   it('keeps the lists of identities apart', async () => {
-    await using it_ = board({ id: 'raw', server: raw() });
+    await using plugged = board({ id: 'raw', server: raw() });
     for (const id of ['ann', 'bob', 'ann'])
-      await it_.registry.view({}, { identity: { id } }).compile();
-    expect(it_.pool.inspect()).toHaveLength(2);
+      await plugged.registry.view({}, { identity: { id } }).compile();
+    expect(plugged.pool.inspect()).toHaveLength(2);
   });
 });
