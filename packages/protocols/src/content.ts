@@ -55,13 +55,15 @@ export interface PromptMessage {
   readonly content: readonly ContentPart[];
 }
 
-const isTyped = <T extends ContentPart>(part: ContentPart, ...types: string[]): part is T =>
-  types.includes(part.type) && !('raw' in part);
-
-export const isTextPart = (part: ContentPart): part is TextPart => isTyped<TextPart>(part, 'text');
+export const isTextPart = (part: ContentPart): part is TextPart => isKnown(part, 'text');
 export const isMediaPart = (part: ContentPart): part is MediaPart =>
-  isTyped<MediaPart>(part, 'image', 'audio', 'file');
+  isKnown(part, 'image', 'audio', 'file');
 export const isResourcePart = (part: ContentPart): part is ResourcePart =>
-  isTyped<ResourcePart>(part, 'resource');
+  isKnown(part, 'resource');
 export const isResourceLinkPart = (part: ContentPart): part is ResourceLinkPart =>
-  isTyped<ResourceLinkPart>(part, 'resource_link');
+  isKnown(part, 'resource_link');
+
+/** An unknown part may carry a known type with a shape that was not understood: its `raw` tells. */
+function isKnown(part: ContentPart, ...types: string[]): boolean {
+  return types.includes(part.type) && !('raw' in part);
+}

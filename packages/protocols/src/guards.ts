@@ -5,6 +5,10 @@ import type { ResourceProvider } from './mcp-resource.ts';
 import type { SkillResource } from './skill-resource.ts';
 import type { ToolSource } from './tool.ts';
 
+/** A capability with any of the protocols: what `register` takes, so that a plain object can be written in place. */
+export type AnyCapability = Capability &
+  Partial<SkillResource & ToolSource & ResourceProvider & CommandResource & ChangeObservable>;
+
 /** The method that tells a protocol, and what else it needs. */
 const PROTOCOLS = {
   SkillResource: ['listSkills', 'openSkill', 'skillExists'],

@@ -74,6 +74,7 @@ export {
   isSkillResource,
   isToolSource,
   missingMethods,
+  type AnyCapability,
 } from './guards.ts';
 export type { Json, JsonSchema } from './json.ts';
 export type {

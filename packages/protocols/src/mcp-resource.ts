@@ -25,6 +25,8 @@ export interface ResourceTemplate {
 
 /** Provides things that can be read by URI. */
 export interface ResourceProvider {
+  /** URI schemes that it answers for, without `:`. Default: `mcp`, as `mcp://<capability id>/<percent-encoded URI>`. */
+  readonly uriSchemes?: readonly string[];
   listResources(context: CompileContext): Promise<readonly ResourceEntry[]>;
   listResourceTemplates?(context: CompileContext): Promise<readonly ResourceTemplate[]>;
   /** @throws PatchbayError `not-found` */

@@ -32,8 +32,7 @@ export function problemFrom(
 ): Problem {
   const error = toPatchbayError(thrown, more.code ?? 'source-failed', { source });
   const details = error.details ?? {};
-  const text = (key: string) =>
-    typeof details[key] === 'string' ? { [key]: details[key] as string } : {};
+  const text = (key: string) => (typeof details[key] === 'string' ? { [key]: details[key] } : {});
   const problem: Problem = {
     source,
     code: error.code,

@@ -45,9 +45,12 @@ const rotate = (value: number, by: number): number => (value >>> by) | (value <<
 function constants(): { k: Uint32Array; initial: Uint32Array } {
   const primes: number[] = [];
   for (let n = 2; primes.length < 64; n++) if (primes.every((p) => n % p !== 0)) primes.push(n);
-  const fraction = (value: number) => (value - Math.floor(value)) * 2 ** 32;
   return {
     k: Uint32Array.from(primes, (p) => fraction(Math.cbrt(p))),
     initial: Uint32Array.from(primes.slice(0, 8), (p) => fraction(Math.sqrt(p))),
   };
+}
+
+function fraction(value: number): number {
+  return (value - Math.floor(value)) * 2 ** 32;
 }

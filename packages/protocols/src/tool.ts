@@ -94,10 +94,10 @@ export interface ToolOptions extends Omit<ToolDefinition, 'inputSchema'> {
   /** Default: an object without properties. */
   readonly inputSchema?: JsonSchema;
   /** A string becomes a text result; another plain value becomes `structuredContent`, with its JSON as text. */
-  call(
+  readonly call: (
     args: Readonly<Record<string, unknown>>,
     context: CallContext,
-  ): ToolReturn | Promise<ToolReturn>;
+  ) => ToolReturn | Promise<ToolReturn>;
 }
 
 /** What the function of {@link defineTool} may return. */

@@ -5,7 +5,9 @@ import { expect, it } from 'vitest';
 
 it('agrees with node:crypto for every length around the block borders', () => {
   for (let length = 0; length < 200; length++) {
-    const text = Array.from({ length }, (_, i) => String.fromCodePoint(33 + ((i * 7 + length) % 90))).join('');
+    const text = Array.from({ length }, (_, i) =>
+      String.fromCodePoint(33 + ((i * 7 + length) % 90)),
+    ).join('');
     expect(sha256Hex(text)).toBe(createHash('sha256').update(text).digest('hex'));
   }
 });

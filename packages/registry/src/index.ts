@@ -1,1 +1,8 @@
-export {};
+export {
+  ExtensionRegistry,
+  type InspectedCapability,
+  type RegistrationHandle,
+  type RegistryOptions,
+  type ViewOptions,
+} from './registry.ts';
+export type { NameFilter, ViewFilter } from './viewer.ts';

@@ -1,0 +1,151 @@
+import {
+  PatchbayError,
+  toPatchbayError,
+  type ApprovalDecision,
+  type ApprovalPolicy,
+  type ArgumentValidator,
+  type CallContext,
+  type CallOptions,
+  type ToolResult,
+} from '@patchbay/protocols';
+
+import type { OfferedTool } from './snapshot.ts';
+import type { Viewer } from './viewer.ts';
+
+/** What every call of a registry goes by. */
+export interface CallRules {
+  readonly approval: ApprovalPolicy | undefined;
+  readonly validator: ArgumentValidator | undefined;
+}
+
+/** What the policy says. A policy that throws has not allowed anything. */
+export async function decide(
+  offered: OfferedTool,
+  args: unknown,
+  viewer: Viewer,
+  rules: CallRules,
+): Promise<ApprovalDecision> {
+  if (rules.approval === undefined) return 'allow';
+  const { id, definition } = offered.tool;
+  try {
+    return await rules.approval({
+      tool: {
+        id,
+        name: definition.name,
+        ...(definition.annotations === undefined ? {} : { annotations: definition.annotations }),
+      },
+      args: isObject(args) ? args : {},
+      scope: viewer.scope,
+      ...(viewer.identity === undefined ? {} : { identity: viewer.identity }),
+    });
+  } catch (error) {
+    return { deny: `the approval policy failed: ${toPatchbayError(error).message}` };
+  }
+}
+
+/** One call: arguments checked, approval asked, scope and identity bound, cut when its capability closes. */
+export async function callOffered(
+  offered: OfferedTool,
+  args: unknown,
+  viewer: Viewer,
+  rules: CallRules,
+  options: CallOptions,
+): Promise<ToolResult> {
+  const { tool, registration } = offered;
+  const { name } = tool.definition;
+  if (options.signal?.aborted === true) throw aborted(name, options.signal);
+  const validator = rules.validator ?? options.validator;
+  const check = validator?.validate(tool.definition.inputSchema, args ?? {});
+  if (check?.ok === false) {
+    throw new PatchbayError(
+      'invalid-arguments',
+      `Invalid arguments for ${name}: ${check.violations.join('; ')}`,
+      {
+        source: registration.id,
+        details: { tool: name, violations: check.violations },
+      },
+    );
+  }
+  await approve(offered, args, viewer, rules, options);
+
+  const controller = new AbortController();
+  const { signal } = options;
+  const onAbort = () => controller.abort(signal?.reason);
+  if (signal?.aborted === true) onAbort();
+  signal?.addEventListener('abort', onAbort, { once: true });
+  registration.calls.add(controller);
+  try {
+    if (registration.closed) throw unavailable(name);
+    return await tool.call(args, context(viewer, options, controller.signal));
+  } catch (error) {
+    if (PatchbayError.isInstance(error)) throw error;
+    if (signal?.aborted === true) throw aborted(name, signal, error);
+    throw toPatchbayError(error, 'source-failed', {
+      source: registration.id,
+      what: `${name} failed`,
+    });
+  } finally {
+    registration.calls.delete(controller);
+    signal?.removeEventListener('abort', onAbort);
+  }
+}
+
+export function unavailable(name: string): PatchbayError {
+  return new PatchbayError(
+    'tool-unavailable',
+    `The tool "${name}" is not available (any more). Use one of the tools that are offered now.`,
+    { details: { tool: name } },
+  );
+}
+
+async function approve(
+  offered: OfferedTool,
+  args: unknown,
+  viewer: Viewer,
+  rules: CallRules,
+  options: CallOptions,
+): Promise<void> {
+  const decision = await decide(offered, args, viewer, rules);
+  if (decision === 'allow') return;
+  const { name } = offered.tool.definition;
+  const details = { tool: name };
+  const source = offered.registration.id;
+  if (decision === 'deny' || (typeof decision === 'object' && 'deny' in decision)) {
+    const why = typeof decision === 'object' ? ` (${decision.deny})` : '';
+    throw new PatchbayError('approval-denied', `The call of ${name} was refused by policy${why}.`, {
+      source,
+      details,
+    });
+  }
+  if (options.approved === true) return;
+  const question = typeof decision === 'object' ? ` (${decision.ask})` : '';
+  throw new PatchbayError(
+    'approval-required',
+    `The call of ${name} needs an approval${question}, and nobody could be asked, so it did not run.`,
+    { source, details },
+  );
+}
+
+function context(viewer: Viewer, options: CallOptions, signal: AbortSignal): CallContext {
+  const { timeoutMs, onProgress, handlers } = options;
+  return {
+    scope: viewer.scope,
+    ...(viewer.identity === undefined ? {} : { identity: viewer.identity }),
+    callId: options.callId ?? globalThis.crypto.randomUUID(),
+    signal,
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(onProgress === undefined ? {} : { onProgress }),
+    ...(handlers === undefined ? {} : { handlers }),
+  };
+}
+
+function aborted(name: string, signal: AbortSignal, cause?: unknown): PatchbayError {
+  return new PatchbayError('aborted', `The call of ${name} was aborted by its caller.`, {
+    cause: signal.reason ?? cause,
+    details: { tool: name },
+  });
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,98 @@
+import {
+  isChangeObservable,
+  listen,
+  Pending,
+  scopeCovers,
+  type ChangeEvent,
+  type RegistrationScope,
+  type Scope,
+} from '@patchbay/protocols';
+
+import type { Registration } from './registration.ts';
+
+interface Listener {
+  readonly scope: Scope;
+  readonly pending: Pending;
+  /** What ends the stream of each capability that it hears. */
+  readonly heard: Map<Registration, AbortController>;
+}
+
+/**
+ * Merges the changes of everything that a scope sees, of what joins later too. A source is only listened to while
+ * somebody listens here; one that fails does not end the merged stream. (RFC-0051 "merge_change_streams")
+ */
+export class ChangeHub {
+  readonly #listeners = new Set<Listener>();
+  readonly #visible: (scope: Scope) => readonly Registration[];
+  readonly #failed: (registration: Registration, error: unknown) => void;
+
+  constructor(
+    visible: (scope: Scope) => readonly Registration[],
+    failed: (registration: Registration, error: unknown) => void,
+  ) {
+    this.#visible = visible;
+    this.#failed = failed;
+  }
+
+  listen(scope: Scope, signal: AbortSignal): AsyncIterable<ChangeEvent> {
+    let listener: Listener | undefined;
+    return listen(
+      signal,
+      (pending) => {
+        listener = { scope, pending, heard: new Map() };
+        this.#listeners.add(listener);
+        this.#follow(listener);
+      },
+      () => {
+        if (listener === undefined) return;
+        this.#listeners.delete(listener);
+        for (const end of listener.heard.values()) end.abort();
+        listener.heard.clear();
+      },
+    );
+  }
+
+  /** What is visible may have changed: hear who is new, stop hearing who is gone. */
+  changed(at: RegistrationScope, event: ChangeEvent): void {
+    for (const listener of this.#listeners) {
+      if (!scopeCovers(at, listener.scope)) continue;
+      this.#follow(listener);
+      listener.pending.push(event);
+    }
+  }
+
+  /** Something that the registry itself knows of a capability. */
+  tell(registration: Registration, event: ChangeEvent): void {
+    for (const { scope, pending } of this.#listeners)
+      if (scopeCovers(registration.scope, scope)) pending.push(event);
+  }
+
+  #follow(listener: Listener): void {
+    const now = new Set(this.#visible(listener.scope));
+    for (const [registration, end] of listener.heard) {
+      if (now.has(registration)) continue;
+      end.abort();
+      listener.heard.delete(registration);
+    }
+    for (const registration of now) {
+      if (listener.heard.has(registration) || !isChangeObservable(registration.capability))
+        continue;
+      const end = new AbortController();
+      listener.heard.set(registration, end);
+      void this.#hear(listener, registration, end.signal);
+    }
+  }
+
+  async #hear(listener: Listener, registration: Registration, signal: AbortSignal): Promise<void> {
+    const { capability, id } = registration;
+    if (!isChangeObservable(capability)) return;
+    try {
+      for await (const event of capability.changes(signal)) {
+        if (signal.aborted) return;
+        listener.pending.push(event.capability === id ? event : { ...event, capability: id });
+      }
+    } catch (error) {
+      if (!signal.aborted) this.#failed(registration, error);
+    }
+  }
+}

@@ -1,0 +1,147 @@
+import type { CompiledView, CompileOptions, Problem, Scope } from '@patchbay/protocols';
+
+import type { Patience, Surroundings } from './answers.ts';
+import { callOffered, decide, unavailable, type CallRules } from './call.ts';
+import type { Registration } from './registration.ts';
+import {
+  fingerprintOf,
+  makeSnapshot,
+  type OfferedTool,
+  type Part,
+  type Snapshot,
+} from './snapshot.ts';
+import type { Viewer } from './viewer.ts';
+
+/** What a compiler needs of the registry. */
+export interface CompilerHost extends Surroundings {
+  readonly rules: CallRules;
+  readonly sourceTimeoutMs: number;
+  /** Without those that hide themselves. Sorted by id. */
+  visible(scope: Scope): readonly Registration[];
+  /** Told once per problem that is new in this compiler's snapshots. */
+  problem(problem: Problem): void;
+}
+
+/** Puts together what one viewer sees, and again only as far as something changed. */
+export class Compiler {
+  readonly viewer: Viewer;
+  readonly #host: CompilerHost;
+  #snapshot: Snapshot | undefined;
+  #compiled: CompiledView | undefined;
+  #revision = 0;
+
+  constructor(viewer: Viewer, host: CompilerHost) {
+    this.viewer = viewer;
+    this.#host = host;
+  }
+
+  current(): CompiledView | undefined {
+    return this.#compiled;
+  }
+
+  async compile(options: CompileOptions = {}): Promise<CompiledView> {
+    await this.snapshot(options);
+    return this.#compiled!;
+  }
+
+  async snapshot(options: CompileOptions = {}): Promise<Snapshot> {
+    const visible = this.#host.visible(this.viewer.scope);
+    const parts = this.#peek(visible) ?? (await this.#ask(visible, options));
+    return this.#put(parts);
+  }
+
+  /** The newest tool of this name: only what its own source changed is asked again. */
+  async find(name: string, options: CompileOptions): Promise<OfferedTool | undefined> {
+    const known = this.#snapshot?.byName.get(name);
+    if (known !== undefined && this.#stillOffers(known)) return known;
+    return (await this.snapshot(options)).byName.get(name);
+  }
+
+  #stillOffers({ registration }: OfferedTool): boolean {
+    if (registration.closed) return false;
+    const answer = registration.answers.of('tools')?.peek(this.viewer, this.#host, []);
+    return (
+      answer?.value !== undefined && this.#host.visible(this.viewer.scope).includes(registration)
+    );
+  }
+
+  /** Everything, if nobody has to be asked. */
+  #peek(visible: readonly Registration[]): readonly Part[] | undefined {
+    const parts: Part[] = [];
+    for (const registration of visible) {
+      const { answers } = registration;
+      const peek = <F extends 'tools' | 'instructions' | 'skills'>(facet: F) => {
+        const of = answers.of(facet);
+        return of === undefined ? 'none' : of.peek(this.viewer, this.#host, []);
+      };
+      const tools = peek('tools');
+      const instructions = tools === undefined ? undefined : peek('instructions');
+      const skills = instructions === undefined ? undefined : peek('skills');
+      if (tools === undefined || instructions === undefined || skills === undefined)
+        return undefined;
+      parts.push({
+        registration,
+        tools: tools === 'none' ? undefined : tools,
+        instructions: instructions === 'none' ? undefined : instructions,
+        skills: skills === 'none' ? undefined : skills,
+      });
+    }
+    return parts;
+  }
+
+  async #ask(visible: readonly Registration[], options: CompileOptions): Promise<readonly Part[]> {
+    const patience: Patience = {
+      deadlineMs: options.deadlineMs ?? this.#host.sourceTimeoutMs,
+      signal: options.signal,
+    };
+    const parts = await Promise.all(
+      visible.map(async (registration) => {
+        const { answers } = registration;
+        const [tools, instructions, skills] = await Promise.all([
+          answers.of('tools')?.get(this.viewer, this.#host, [], patience),
+          answers.of('instructions')?.get(this.viewer, this.#host, [], patience),
+          answers.of('skills')?.get(this.viewer, this.#host, [], patience),
+        ]);
+        return { registration, tools, instructions, skills };
+      }),
+    );
+    return parts.filter(({ registration }) => !registration.closed);
+  }
+
+  #put(parts: readonly Part[]): Snapshot {
+    const fingerprint = fingerprintOf(parts);
+    if (this.#snapshot?.fingerprint === fingerprint) return this.#snapshot;
+    const snapshot = makeSnapshot(parts, this.viewer, fingerprint);
+    const known = new Set(this.#snapshot?.problems.map(problemKey));
+    this.#snapshot = snapshot;
+    this.#compiled = this.#compiledView(snapshot);
+    for (const problem of snapshot.problems)
+      if (!known.has(problemKey(problem))) this.#host.problem(problem);
+    return snapshot;
+  }
+
+  #compiledView(snapshot: Snapshot): CompiledView {
+    const { viewer } = this;
+    const { rules } = this.#host;
+    const { tools, instructions, skills, problems, byName } = snapshot;
+    return Object.freeze({
+      revision: ++this.#revision,
+      tools,
+      instructions,
+      skills,
+      problems,
+      callTool: async (name: string, args: unknown, options = {}) => {
+        const offered = byName.get(name);
+        if (offered === undefined || offered.registration.closed) throw unavailable(name);
+        return callOffered(offered, args, viewer, rules, options);
+      },
+      approval: async (name: string, args: unknown) => {
+        const offered = byName.get(name);
+        return offered === undefined ? 'allow' : decide(offered, args, viewer, rules);
+      },
+    } satisfies CompiledView);
+  }
+}
+
+const problemKey = ({ source, code, message }: Problem): string =>
+  JSON.stringify([source, code, message]);

@@ -1,0 +1,388 @@
+import {
+  describeScope,
+  missingMethods,
+  normalizeScope,
+  PatchbayError,
+  problemFrom,
+  type ApprovalPolicy,
+  type ArgumentValidator,
+  type AnyCapability,
+  type Capability,
+  type CapabilityStatus,
+  type ChangeEvent,
+  type ExtensionView,
+  type Identity,
+  type Problem,
+  type RegistrationScope,
+  type Scope,
+  type SessionState,
+} from '@patchbay/protocols';
+
+import type { Facet } from './answers.ts';
+import { ChangeHub } from './change-hub.ts';
+import { PeerAnswers } from './peers.ts';
+import { Registration } from './registration.ts';
+import { ScopeStore } from './scope-store.ts';
+import { VersionedState } from './session-state.ts';
+import { closeInOrder } from './shutdown.ts';
+import { OpenViews } from './open-views.ts';
+import { View, type ViewHost } from './view.ts';
+import { makeViewer, type ViewFilter } from './viewer.ts';
+import { emitWarning } from './warning.ts';
+
+export interface RegistryOptions {
+  /** Asked before every call. Default: everything may run. */
+  readonly approval?: ApprovalPolicy;
+  /** Checks arguments before every call. Default: the one that an adapter brings; without one, the source's own check. */
+  readonly validator?: ArgumentValidator;
+  /** Told of every new problem. Default: the first one of each source is a process warning. */
+  readonly onProblem?: (problem: Problem) => void;
+  /** How long a compile inside a run waits for a source that is new, in milliseconds. Default 5,000. */
+  readonly compileDeadlineMs?: number;
+  /** How long any other compile, and a question by URI or command, waits for a source. Default 60,000. */
+  readonly sourceTimeoutMs?: number;
+  /** A turn that was not used for so long ends. Default 600,000. */
+  readonly turnIdleMs?: number;
+  /** How long each capability may take to close. Default 5,000. */
+  readonly closeTimeoutMs?: number;
+}
+
+export interface ViewOptions extends ViewFilter {
+  /** For whom calls are made. A session belongs to the identity that looked first. */
+  readonly identity?: Identity;
+}
+
+/** A registration. Closing it takes the capability out and disposes it; twice is harmless. */
+export interface RegistrationHandle extends AsyncDisposable, Disposable {
+  readonly id: string;
+  readonly scope: RegistrationScope;
+  /** @throws PatchbayError if the capability failed to close, or took too long. It is out all the same. */
+  close(): Promise<void>;
+}
+
+/** A row of `inspect()`: plain data, without secrets. */
+export interface InspectedCapability {
+  readonly id: string;
+  /** As in messages: `pool`, `session="a" agent="coder"`. */
+  readonly scope: string;
+  readonly status: CapabilityStatus;
+  /** Where else the id is registered, hidden by this one. */
+  readonly shadows: readonly string[];
+  /** True where a deeper registration of the same id is seen instead, or the capability hides itself. */
+  readonly hidden: boolean;
+}
+
+const DEFAULTS = {
+  compileDeadlineMs: 5_000,
+  sourceTimeoutMs: 60_000,
+  turnIdleMs: 600_000,
+  closeTimeoutMs: 5_000,
+};
+
+/**
+ * Everything that agents can be extended with, and who sees it. Registering does no I/O. (RFC-0051 "ExtensionRegistry")
+ */
+export class ExtensionRegistry implements AsyncDisposable {
+  readonly #options: RegistryOptions & typeof DEFAULTS;
+  readonly #store = new ScopeStore();
+  readonly #states = new Map<string | undefined, VersionedState>();
+  readonly #owners = new Map<string, Identity>();
+  readonly #views = new OpenViews();
+  readonly #warned = new Set<string>();
+  readonly #hub: ChangeHub;
+  readonly #host: ViewHost;
+  #serial = 0;
+  #closing: Promise<void> | undefined;
+  /** What each scope saw at one generation of the store. */
+  #seen = { generation: -1, byScope: new Map<string, readonly Registration[]>() };
+
+  constructor(options: RegistryOptions = {}) {
+    const given = Object.fromEntries(
+      Object.entries(options).filter(([, value]) => value !== undefined),
+    );
+    this.#options = { ...DEFAULTS, ...given };
+    this.#hub = new ChangeHub(
+      (scope) => this.#visible(scope),
+      (registration, error) => this.#problem(problemFrom(registration.id, error)),
+    );
+    this.#host = this.#makeHost();
+  }
+
+  /**
+   * Makes a capability visible at a scope and below. Default: everywhere.
+   * @throws PatchbayError `invalid-scope`, `invalid-id`, `duplicate-id` (the id is taken at this very scope), `closed`
+   */
+  register(capability: AnyCapability, scope?: RegistrationScope): RegistrationHandle {
+    this.#assertOpen();
+    const at = normalizeScope(scope);
+    const id: unknown = capability?.id;
+    if (typeof id !== 'string' || id === '') {
+      throw new PatchbayError(
+        'invalid-id',
+        `A capability needs an id, a non-empty string; this one has ${JSON.stringify(id)}.`,
+      );
+    }
+    if (this.#store.find(id, at) !== undefined) {
+      throw new PatchbayError(
+        'duplicate-id',
+        `"${id}" is already registered at ${describeScope(at)}. Close that registration first, or use another id.`,
+        { source: id },
+      );
+    }
+    const registration = new Registration(capability, at, ++this.#serial, incomplete(capability));
+    this.#store.add(registration);
+    for (const problem of registration.problems) this.#problem(problem);
+    this.#hub.changed(at, { capability: id, kind: 'registered' });
+    let closing: Promise<void> | undefined;
+    const close = () => (closing ??= this.#close([registration]));
+    return {
+      id,
+      scope: at,
+      close,
+      [Symbol.asyncDispose]: close,
+      [Symbol.dispose]: () =>
+        void close().catch((error: unknown) => this.#problem(problemFrom(id, error))),
+    };
+  }
+
+  /**
+   * What one scope sees, live.
+   * @throws PatchbayError `invalid-scope`, `identity-mismatch` (the session belongs to another identity), `closed`
+   */
+  view(scope?: Scope, options: ViewOptions = {}): ExtensionView {
+    this.#assertOpen();
+    const at = normalizeScope(scope);
+    const { identity } = options;
+    if (at.session !== undefined) this.#bind(at.session, identity);
+    const view = new View(
+      makeViewer({
+        scope: at,
+        identity,
+        filter: {
+          ...(options.tools === undefined ? {} : { tools: options.tools }),
+          ...(options.skills === undefined ? {} : { skills: options.skills }),
+        },
+        state: this.#stateOf(at.session),
+      }),
+      this.#host,
+    );
+    this.#views.add(view);
+    return view;
+  }
+
+  /** Everything visible at a scope that `is` says yes to, sorted by id: `query({ session }, isSkillResource)`. */
+  query<T extends Capability>(
+    scope: Scope,
+    is: (capability: Capability) => capability is T,
+  ): readonly T[] {
+    return this.#visible(normalizeScope(scope)).flatMap(({ capability }) =>
+      is(capability) ? [capability] : [],
+    );
+  }
+
+  /** Changes of everything that is or becomes visible at a scope. (RFC-0051 "merge_change_streams") */
+  changes(
+    scope?: Scope,
+    options: { readonly signal?: AbortSignal } = {},
+  ): AsyncIterable<ChangeEvent> {
+    return this.#hub.listen(normalizeScope(scope), options.signal ?? new AbortController().signal);
+  }
+
+  /** What a session remembers; without a session, what the program does. */
+  state(scope: { readonly session?: string } = {}): SessionState {
+    return this.#stateOf(
+      normalizeScope(scope.session === undefined ? {} : { session: scope.session }).session,
+    );
+  }
+
+  /** Everything registered, whoever sees it: by scope, then by id. */
+  inspect(): readonly InspectedCapability[] {
+    return this.#store
+      .all()
+      .toSorted((a, b) => a.depth - b.depth || (a.id < b.id ? -1 : 1))
+      .map((registration) => {
+        const same = this.#store
+          .visible(registration.scope)
+          .find(({ registration: { id } }) => id === registration.id);
+        return {
+          id: registration.id,
+          scope: describeScope(registration.scope),
+          status: statusOf(registration),
+          shadows:
+            same?.registration === registration
+              ? same.shadowed.map(({ scope }) => describeScope(scope))
+              : [],
+          hidden: !this.#visible(registration.scope).includes(registration),
+        };
+      });
+  }
+
+  /**
+   * Ends everything at and below a scope: views, turns, capabilities (deepest first, in reverse order of first use),
+   * and what the session remembered. Without a scope: everything, for good.
+   * @throws PatchbayError whose `cause` is an AggregateError, when capabilities failed to close. They are out all the same.
+   */
+  close(scope?: RegistrationScope): Promise<void> {
+    const at = normalizeScope(scope);
+    if (Object.keys(at).length > 0) return this.#end(at);
+    this.#closing ??= this.#end(at);
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #end(at: RegistrationScope): Promise<void> {
+    const registrations = this.#store.below(at);
+    await Promise.all(this.#views.below(at).map((view) => view.close()));
+    if (at.session === undefined && at.agent === undefined) this.#states.clear();
+    else if (at.agent === undefined && at.turn === undefined) this.#states.delete(at.session);
+    if (at.session !== undefined && at.agent === undefined && at.turn === undefined)
+      this.#owners.delete(at.session);
+    await this.#close(registrations);
+    this.#forget(at);
+  }
+
+  async #close(registrations: readonly Registration[]): Promise<void> {
+    const open = registrations.filter((registration) => !registration.closed);
+    for (const registration of open) {
+      this.#store.delete(registration);
+      this.#warned.delete(registration.id);
+    }
+    // A capability that is registered elsewhere too lives on there.
+    const elsewhere = new Set(this.#store.all().map(({ capability }) => capability));
+    const closing = closeInOrder(open, this.#options.closeTimeoutMs, elsewhere);
+    for (const { id, scope } of open)
+      this.#hub.changed(scope, { capability: id, kind: 'unregistered' });
+    const errors = await closing;
+    if (errors.length === 1) throw errors[0]!;
+    if (errors.length > 1) {
+      const list = errors.map(({ message }) => message).join(' ');
+      throw new PatchbayError(
+        'source-failed',
+        `${errors.length} capabilities did not close: ${list}`,
+        {
+          cause: new AggregateError(errors),
+        },
+      );
+    }
+  }
+
+  /** Drops answers that were made for viewers of a scope that has ended. */
+  #forget(at: RegistrationScope): void {
+    const ended = describeScope(at);
+    for (const { answers } of this.#store.all())
+      answers.forget((key) => key === ended || key.startsWith(`${ended} `));
+  }
+
+  #makeHost(): ViewHost {
+    const { approval, validator, sourceTimeoutMs, compileDeadlineMs, turnIdleMs } = this.#options;
+    const host: ViewHost = {
+      rules: { approval, validator },
+      sourceTimeoutMs,
+      compileDeadlineMs,
+      turnIdleMs,
+      now: () => Date.now(),
+      next: () => ++this.#serial,
+      visible: (scope) => this.#visible(scope),
+      peers: (viewer, asking) =>
+        new PeerAnswers(viewer, asking, host, this.#visible(viewer.scope), {
+          deadlineMs: sourceTimeoutMs,
+        }),
+      late: (registration, facet) =>
+        this.#hub.tell(registration, { capability: registration.id, kind: KIND_OF[facet] }),
+      problem: (problem) => this.#problem(problem),
+      hasTurn: (session, turn) => this.#store.hasTurn(session, turn),
+      changes: (scope, signal) => this.#hub.listen(scope, signal),
+      turnEnded: (scope) => this.#end(scope),
+      viewClosed: (view) => this.#views.delete(view),
+    };
+    return host;
+  }
+
+  #visible(scope: Scope): readonly Registration[] {
+    const { generation } = this.#store;
+    if (this.#seen.generation !== generation) this.#seen = { generation, byScope: new Map() };
+    const key = describeScope(scope);
+    let visible = this.#seen.byScope.get(key);
+    if (visible === undefined) {
+      visible = this.#store.visible(scope).map(({ registration }) => registration);
+      if (scope.turn === undefined) this.#seen.byScope.set(key, visible);
+    }
+    return visible.some(({ capability }) => capability.visible !== undefined)
+      ? visible.filter((registration) => this.#shows(registration, scope))
+      : visible;
+  }
+
+  /** A capability may hide itself. One that cannot say stays hidden. */
+  #shows({ capability, id }: Registration, scope: Scope): boolean {
+    try {
+      return capability.visible === undefined || capability.visible(scope);
+    } catch (error) {
+      this.#problem(problemFrom(id, error));
+      return false;
+    }
+  }
+
+  #stateOf(session: string | undefined): VersionedState {
+    const state = this.#states.get(session) ?? new VersionedState();
+    this.#states.set(session, state);
+    return state;
+  }
+
+  #bind(session: string, identity: Identity | undefined): void {
+    const owner = this.#owners.get(session);
+    if (identity === undefined) return;
+    if (owner !== undefined && owner.id !== identity.id) {
+      throw new PatchbayError(
+        'identity-mismatch',
+        `The session ${JSON.stringify(session)} belongs to another identity. Use a session id of its own for each identity.`,
+      );
+    }
+    this.#owners.set(session, identity);
+  }
+
+  #problem(problem: Problem): void {
+    const { onProblem } = this.#options;
+    if (onProblem !== undefined) {
+      onProblem(problem);
+    } else if (!this.#warned.has(problem.source)) {
+      this.#warned.add(problem.source);
+      emitWarning(problem);
+    }
+  }
+
+  #assertOpen(): void {
+    if (this.#closing !== undefined)
+      throw new PatchbayError('closed', 'The registry was closed; make another one.');
+  }
+}
+
+const KIND_OF: Readonly<Record<Facet, string>> = {
+  tools: 'tools_changed',
+  instructions: 'instructions_changed',
+  skills: 'skills_changed',
+  commands: 'commands_changed',
+  resources: 'resources_changed',
+};
+
+function incomplete(capability: Capability): readonly Problem[] {
+  return missingMethods(capability).map(({ protocol, method }) =>
+    problemFrom(
+      capability.id,
+      new PatchbayError(
+        'partial-protocol',
+        `"${capability.id}" looks like a ${protocol} but has no ${method}(); add it, or remove the rest of the protocol.`,
+      ),
+    ),
+  );
+}
+
+function statusOf({ capability }: Registration): CapabilityStatus {
+  try {
+    return capability.status?.() ?? { state: 'ready' };
+  } catch (error) {
+    return { state: 'unknown', details: { error: problemFrom(capability.id, error).message } };
+  }
+}

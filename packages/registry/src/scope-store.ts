@@ -1,0 +1,98 @@
+import { scopeCovers, type RegistrationScope, type Scope } from '@patchbay/protocols';
+
+import type { Registration } from './registration.ts';
+
+/** Where a visible id comes from, and what it hides. */
+export interface Visible {
+  readonly registration: Registration;
+  /** Registrations of the same id, higher up. */
+  readonly shadowed: readonly Registration[];
+}
+
+/** Who is registered where, and who sees what. Looking costs the registrations of one's own scopes, not of all. */
+export class ScopeStore {
+  /** By session; those of no session under `undefined`. */
+  readonly #bySession = new Map<string | undefined, Set<Registration>>();
+  /** Grows with every registration that comes or goes. */
+  generation = 0;
+
+  add(registration: Registration): void {
+    const key = registration.scope.session;
+    const set = this.#bySession.get(key) ?? new Set();
+    this.#bySession.set(key, set.add(registration));
+    this.generation++;
+  }
+
+  delete(registration: Registration): void {
+    const key = registration.scope.session;
+    const set = this.#bySession.get(key);
+    if (set?.delete(registration) !== true) return;
+    if (set.size === 0) this.#bySession.delete(key);
+    this.generation++;
+  }
+
+  find(id: string, scope: RegistrationScope): Registration | undefined {
+    const set = this.#bySession.get(scope.session) ?? [];
+    for (const r of set) if (r.id === id && sameScope(r.scope, scope)) return r;
+    return undefined;
+  }
+
+  /** Whether anything is registered for exactly this turn. */
+  hasTurn(session: string | undefined, turn: string): boolean {
+    if (session === undefined) return false;
+    for (const r of this.#bySession.get(session) ?? []) if (r.scope.turn === turn) return true;
+    return false;
+  }
+
+  /** What `scope` sees, sorted by id. Only ever looks upwards: nothing registered deeper is among it. */
+  visible(scope: Scope): readonly Visible[] {
+    const byId = new Map<string, Registration[]>();
+    const look = (set: Iterable<Registration>) => {
+      for (const r of set) {
+        if (!scopeCovers(r.scope, scope)) continue;
+        const same = byId.get(r.id);
+        if (same === undefined) byId.set(r.id, [r]);
+        else same.push(r);
+      }
+    };
+    look(this.#bySession.get(undefined) ?? []);
+    if (scope.session !== undefined) look(this.#bySession.get(scope.session) ?? []);
+    return [...byId.values()]
+      .map((same) => {
+        const [registration, ...shadowed] = same.toSorted((a, b) => b.depth - a.depth);
+        return { registration: registration!, shadowed };
+      })
+      .toSorted((a, b) => (a.registration.id < b.registration.id ? -1 : 1));
+  }
+
+  /** Everything at or below `scope`: the whole program, a session, an agent with its sub-agents, a turn. */
+  below(scope: RegistrationScope): readonly Registration[] {
+    const sets =
+      scope.session === undefined
+        ? this.#bySession.values()
+        : [this.#bySession.get(scope.session) ?? []];
+    return [...sets].flatMap((set) => [...set]).filter((r) => isBelow(r.scope, scope));
+  }
+
+  all(): readonly Registration[] {
+    return this.below({});
+  }
+}
+
+/** Whether `inner` lies at or below `outer`, so that the end of `outer` is its end too. */
+export function isBelow(inner: RegistrationScope, outer: RegistrationScope): boolean {
+  if (outer.session !== undefined && inner.session !== outer.session) return false;
+  if (outer.everySession === true && inner.everySession !== true) return false;
+  if (outer.turn !== undefined && inner.turn !== outer.turn) return false;
+  if (outer.agent === undefined) return true;
+  return inner.agent === outer.agent || (inner.agent?.startsWith(`${outer.agent}/`) ?? false);
+}
+
+function sameScope(a: RegistrationScope, b: RegistrationScope): boolean {
+  return (
+    a.session === b.session &&
+    a.agent === b.agent &&
+    a.turn === b.turn &&
+    (a.everySession ?? false) === (b.everySession ?? false)
+  );
+}

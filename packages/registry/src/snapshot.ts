@@ -1,0 +1,159 @@
+import {
+  exposedToolName,
+  PatchbayError,
+  problemFrom,
+  RESERVED_TOOL_NAMES,
+  type InstructionBlock,
+  type Problem,
+  type SkillEntry,
+  type Tool,
+} from '@patchbay/protocols';
+
+import type { Answer, Facets } from './answers.ts';
+import type { Registration } from './registration.ts';
+import { passes, type Viewer } from './viewer.ts';
+
+/** What one visible capability answered. */
+export interface Part {
+  readonly registration: Registration;
+  readonly tools: Answer<Facets['tools']> | undefined;
+  readonly instructions: Answer<Facets['instructions']> | undefined;
+  readonly skills: Answer<Facets['skills']> | undefined;
+}
+
+/** Where a tool name leads. */
+export interface OfferedTool {
+  readonly tool: Tool;
+  readonly registration: Registration;
+}
+
+/** What one viewer sees, put together. */
+export interface Snapshot {
+  /** The answers it was made of, as one string: the same string, the same snapshot. */
+  readonly fingerprint: string;
+  readonly tools: readonly Tool[];
+  readonly byName: ReadonlyMap<string, OfferedTool>;
+  readonly instructions: readonly InstructionBlock[];
+  readonly skills: readonly (SkillEntry & { readonly source: string })[];
+  readonly problems: readonly Problem[];
+}
+
+const FACETS = ['tools', 'instructions', 'skills'] as const;
+
+export function fingerprintOf(parts: readonly Part[]): string {
+  return parts
+    .map((part) =>
+      [part.registration.serial, ...FACETS.map((facet) => part[facet]?.serial ?? '')].join(','),
+    )
+    .join(' ');
+}
+
+/** `parts` are sorted by id. Nothing is thrown: whatever does not fit becomes a problem. */
+export function makeSnapshot(
+  parts: readonly Part[],
+  viewer: Viewer,
+  fingerprint: string,
+): Snapshot {
+  const problems: Problem[] = [];
+  for (const part of parts) problems.push(...problemsOf(part));
+  const byName = offeredTools(parts, viewer, problems);
+  const skills = parts
+    .flatMap(({ registration, skills: answer }) =>
+      (answer?.value ?? [])
+        .filter((entry) => passes(viewer.filter.skills, entry.name))
+        .map((entry) => ({ ...entry, source: registration.id })),
+    )
+    .toSorted((a, b) => compare(a.name, b.name) || compare(a.source, b.source));
+  return Object.freeze({
+    fingerprint,
+    byName,
+    tools: Object.freeze([...byName.values()].map(({ tool }) => tool)),
+    instructions: Object.freeze(instructionsOf(parts)),
+    skills: Object.freeze(skills),
+    problems: Object.freeze(problems),
+  });
+}
+
+/** Tools by the name that the model sees, sorted by it. */
+function offeredTools(
+  parts: readonly Part[],
+  viewer: Viewer,
+  problems: Problem[],
+): ReadonlyMap<string, OfferedTool> {
+  const offered = new Map<string, OfferedTool>();
+  const refuse = (registration: Registration, message: string) =>
+    problems.push(problemFrom(registration.id, new PatchbayError('tool-name', message)));
+  for (const { registration, tools } of parts) {
+    for (const tool of tools?.value ?? []) {
+      const name: unknown = tool?.definition?.name;
+      if (
+        typeof name !== 'string' ||
+        typeof tool.call !== 'function' ||
+        typeof tool.id?.name !== 'string'
+      ) {
+        refuse(
+          registration,
+          `"${registration.id}" offers something that is no tool; make tools with defineTool().`,
+        );
+      } else if (!RESERVED_TOOL_NAMES.includes(name) && name !== exposedToolName(tool.id)) {
+        refuse(
+          registration,
+          `The tool "${tool.id.name}" of "${registration.id}" is left out: its name for the model must be ` +
+            `"${exposedToolName(tool.id)}", not "${name}". Make it with defineTool().`,
+        );
+      } else if (offered.has(name)) {
+        refuse(
+          registration,
+          `The tool "${tool.id.name}" of "${registration.id}" is left out: "${name}" is already the name of ` +
+            `"${offered.get(name)!.tool.id.name}" of "${offered.get(name)!.registration.id}". Rename one of them.`,
+        );
+      } else if (passes(viewer.filter.tools, name)) {
+        offered.set(name, { tool, registration });
+      }
+    }
+  }
+  return new Map([...offered].toSorted(([a], [b]) => compare(a, b)));
+}
+
+/** Static blocks first, then dynamic ones, each in the order of their sources; last, what is missing and why. */
+function instructionsOf(parts: readonly Part[]): InstructionBlock[] {
+  const blocks = parts.flatMap(({ instructions }) => instructions?.value ?? []);
+  const missing = parts.flatMap(({ registration, tools }) =>
+    tools?.failure === undefined ? [] : [`- ${registration.id} (${tools.failure.code})`],
+  );
+  return [
+    ...blocks.filter(({ kind }) => kind === 'static'),
+    ...blocks.filter(({ kind }) => kind !== 'static'),
+    ...(missing.length === 0
+      ? []
+      : [
+          {
+            source: 'patchbay',
+            kind: 'dynamic' as const,
+            text: `Not available at the moment, so their tools are missing:\n${missing.join('\n')}`,
+          },
+        ]),
+  ];
+}
+
+function problemsOf(part: Part): readonly Problem[] {
+  const answers = FACETS.flatMap((facet) => part[facet] ?? []);
+  const found = [
+    ...part.registration.problems,
+    ...answers.flatMap(({ failure, problems }) => [
+      ...(failure === undefined ? [] : [failure]),
+      ...problems,
+    ]),
+  ];
+  // A source that cannot be reached fails for each thing it is asked for: said once.
+  const seen = new Set<string>();
+  return found.filter(({ code, message, source }) => {
+    const key = JSON.stringify([source, code, message]);
+    return !seen.has(key) && seen.add(key);
+  });
+}
+
+const compare = (a: string, b: string): number => {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+};

@@ -1,0 +1,300 @@
+import {
+  PatchbayError,
+  problemFrom,
+  toPatchbayError,
+  type ActiveSkill,
+  type CallOptions,
+  type InstructionBlock,
+  type Problem,
+  type Scope,
+  type ToolResult,
+  type TurnContext,
+  type TurnContribution,
+  type TurnInput,
+  type TurnStep,
+  type TurnView,
+} from '@patchbay/protocols';
+
+import { callOffered, decide, unavailable } from './call.ts';
+import type { Compiler, CompilerHost } from './compiler.ts';
+import { matchesAny } from './pattern.ts';
+import type { Registration } from './registration.ts';
+import { TrackedContext } from './tracked-context.ts';
+import type { Viewer } from './viewer.ts';
+
+/** What a turn needs of its view. */
+export interface TurnHost extends CompilerHost {
+  readonly compileDeadlineMs: number;
+  readonly turnIdleMs: number;
+  /** The view's own compiler, or one for the turn's scope where something is registered for this very turn. */
+  compilerFor(turnId: string): Compiler;
+  ended(turn: Turn): Promise<void>;
+}
+
+/** One turn of one view. */
+export class Turn implements TurnView {
+  readonly turnId: string;
+  readonly scope: Scope;
+  readonly #viewer: Viewer;
+  readonly #host: TurnHost;
+  #userText: string | undefined;
+  #step: TurnStep | undefined;
+  #hidden: readonly string[] = [];
+  #compiled: object | undefined;
+  #contribution = '';
+  #revision = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #closing: Promise<void> | undefined;
+  #release: (() => void) | undefined;
+  readonly #ended = new AbortController();
+  /** Calls in flight: the idle limit does not count while there are any. */
+  #busy = 0;
+
+  constructor(turnId: string, viewer: Viewer, input: TurnInput, host: TurnHost) {
+    this.turnId = turnId;
+    this.#viewer = viewer;
+    this.scope = viewer.scope;
+    this.#host = host;
+    this.join(input);
+    this.#rest();
+  }
+
+  /** Somebody else began the same turn: its signal and text count too. */
+  join(input: TurnInput): void {
+    if (input.userText !== undefined) this.#userText = input.userText;
+    const { signal } = input;
+    if (signal === undefined) return;
+    const onAbort = () => void this.close();
+    if (signal.aborted) return onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    const before = this.#release;
+    this.#release = () => {
+      before?.();
+      signal.removeEventListener('abort', onAbort);
+    };
+  }
+
+  current(): TurnStep | undefined {
+    return this.#step;
+  }
+
+  async prepare(
+    input: { readonly userText?: string; readonly signal?: AbortSignal } = {},
+  ): Promise<TurnStep> {
+    return this.#while(async () => {
+      if (input.userText !== undefined) this.#userText = input.userText;
+      const wait = {
+        deadlineMs: this.#host.compileDeadlineMs,
+        ...(input.signal === undefined ? {} : { signal: input.signal }),
+      };
+      const compiled = await this.#host.compilerFor(this.turnId).compile(wait);
+      const problems: Problem[] = [];
+      const contributions = await this.#contributions(problems, input.signal);
+      const hidden = contributions.flatMap(({ hide }) => hide ?? []);
+      this.#hidden = hidden;
+      const added = contributions.flatMap(({ instructions }) => instructions ?? []);
+      const active = contributions.flatMap(({ active: skills }) => skills ?? []);
+      return this.#put(compiled, { hidden, added, active, problems });
+    });
+  }
+
+  readonly callTool = async (
+    name: string,
+    args: unknown,
+    options: CallOptions = {},
+  ): Promise<ToolResult> =>
+    this.#while(async () => {
+      const offered = await this.#host
+        .compilerFor(this.turnId)
+        .find(name, {
+          deadlineMs: this.#host.compileDeadlineMs,
+          ...(options.signal ? { signal: options.signal } : {}),
+        })
+        .catch((error: unknown) => {
+          if (options.signal?.aborted !== true) throw error;
+          throw new PatchbayError('aborted', `The call of ${name} was aborted by its caller.`, {
+            cause: error,
+          });
+        });
+      if (offered === undefined) throw unavailable(name);
+      if (matchesAny(this.#hidden, name)) {
+        throw new PatchbayError(
+          'tool-hidden',
+          `The tool "${name}" may not be used at the moment.`,
+          {
+            details: { tool: name },
+          },
+        );
+      }
+      return callOffered(offered, args, this.#viewer, this.#host.rules, options);
+    });
+
+  readonly approval: TurnView['approval'] = async (name, args) => {
+    const offered = await this.#host
+      .compilerFor(this.turnId)
+      .find(name, { deadlineMs: this.#host.compileDeadlineMs });
+    return offered === undefined ? 'allow' : decide(offered, args, this.#viewer, this.#host.rules);
+  };
+
+  close(): Promise<void> {
+    this.#closing ??= this.#end();
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #end(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#release?.();
+    this.#ended.abort(new PatchbayError('closed', `The turn "${this.turnId}" has ended.`));
+    await this.#host.ended(this);
+  }
+
+  async #while<T>(run: () => Promise<T>): Promise<T> {
+    if (this.#closing !== undefined)
+      throw new PatchbayError('closed', `The turn "${this.turnId}" has ended.`);
+    clearTimeout(this.#timer);
+    this.#busy++;
+    try {
+      return await run();
+    } finally {
+      this.#busy--;
+      this.#rest();
+    }
+  }
+
+  #rest(): void {
+    if (this.#closing !== undefined || this.#busy > 0) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.close(), this.#host.turnIdleMs);
+    // A turn that nobody ended does not keep the program alive.
+    (this.#timer as { unref?: () => void }).unref?.();
+  }
+
+  async #contributions(
+    problems: Problem[],
+    signal: AbortSignal | undefined,
+  ): Promise<readonly TurnContribution[]> {
+    const asked = this.#host
+      .visible(this.#viewer.scope)
+      .filter(({ capability }) => typeof capability.prepareTurn === 'function');
+    const answers = await Promise.all(
+      asked.map(async (registration) => {
+        try {
+          return await this.#askOne(registration, problems, signal);
+        } catch (error) {
+          problems.push(problemFrom(registration.id, error));
+          return undefined;
+        }
+      }),
+    );
+    signal?.throwIfAborted();
+    return answers.filter((answer) => answer !== undefined);
+  }
+
+  async #askOne(
+    registration: Registration,
+    problems: Problem[],
+    signal: AbortSignal | undefined,
+  ): Promise<TurnContribution | undefined> {
+    const controller = new AbortController();
+    const stop = () => controller.abort(signal?.reason);
+    signal?.addEventListener('abort', stop, { once: true });
+    const peers = this.#host.peers(this.#viewer, [registration]);
+    const context = new TrackedTurn(
+      this.#viewer,
+      peers,
+      controller.signal,
+      this.turnId,
+      this.#userText,
+    );
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    try {
+      const late = new Promise<never>((_, reject) => {
+        timer = setTimeout(() => {
+          const seconds = this.#host.compileDeadlineMs / 1000;
+          reject(
+            new PatchbayError(
+              'source-slow',
+              `"${registration.id}" took more than ${seconds} s to prepare the turn; it goes on without it.`,
+            ),
+          );
+          controller.abort();
+        }, this.#host.compileDeadlineMs);
+        signal?.addEventListener('abort', () => reject(toPatchbayError(signal.reason, 'aborted')), {
+          once: true,
+        });
+      });
+      late.catch(() => undefined);
+      const contribution = await Promise.race([
+        registration.capability.prepareTurn!(context),
+        late,
+      ]);
+      problems.push(...context.reported);
+      return contribution;
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', stop);
+    }
+  }
+
+  #put(
+    compiled: Omit<TurnStep, 'active' | 'revision'>,
+    turn: {
+      readonly hidden: readonly string[];
+      readonly added: readonly InstructionBlock[];
+      readonly active: readonly ActiveSkill[];
+      readonly problems: readonly Problem[];
+    },
+  ): TurnStep {
+    const contribution = JSON.stringify(turn);
+    if (
+      this.#step !== undefined &&
+      this.#compiled === compiled &&
+      this.#contribution === contribution
+    )
+      return this.#step;
+    this.#compiled = compiled;
+    this.#contribution = contribution;
+    const { hidden, added, active } = turn;
+    const ofKind = (kind: 'static' | 'dynamic') =>
+      [...compiled.instructions, ...added].filter(
+        (block) => (block.kind === 'static') === (kind === 'static'),
+      );
+    this.#step = Object.freeze({
+      revision: ++this.#revision,
+      tools:
+        hidden.length === 0
+          ? compiled.tools
+          : Object.freeze(
+              compiled.tools.filter(({ definition }) => !matchesAny(hidden, definition.name)),
+            ),
+      instructions:
+        added.length === 0
+          ? compiled.instructions
+          : Object.freeze([...ofKind('static'), ...ofKind('dynamic')]),
+      active: Object.freeze(active),
+      problems: Object.freeze([...compiled.problems, ...turn.problems]),
+    });
+    return this.#step;
+  }
+}
+
+class TrackedTurn extends TrackedContext implements TurnContext {
+  readonly turnId: string;
+  readonly userText: string | undefined;
+
+  constructor(
+    viewer: Viewer,
+    peers: ReturnType<TurnHost['peers']>,
+    signal: AbortSignal,
+    turnId: string,
+    userText: string | undefined,
+  ) {
+    super(viewer, peers, signal);
+    this.turnId = turnId;
+    this.userText = userText;
+  }
+}
