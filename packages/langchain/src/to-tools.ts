@@ -1,0 +1,68 @@
+import { DynamicStructuredTool, type StructuredTool } from '@langchain/core/tools';
+import { createValidator, providerSchema } from '@patchbay/adapter-kit';
+import type { ExtensionView, ToolDefinition, TurnView } from '@patchbay/protocols';
+
+import type { Interrupt } from './approval.ts';
+import { execTool, type ExecSettings } from './exec-tool.ts';
+import { MAX_RESULT_CHARS } from './result-limit.ts';
+
+export interface ToToolsOptions {
+  /** See `LangchainOptions.maxResultChars`. */
+  readonly maxResultChars?: number;
+  /** Gives up the wait for the view. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * The tools that a view has now, as LangChain tools for a hand-written graph with LangGraph's `ToolNode`. The list is a
+ * snapshot; the calls are not: each goes through the view, so a reconnect strands nothing and a tool that went away says
+ * so. Handed a tool call they answer with a `ToolMessage`, handed plain arguments with its text. For `createAgent` use
+ * `langchain`, which is live.
+ */
+export async function toTools(
+  view: ExtensionView,
+  options: ToToolsOptions = {},
+): Promise<StructuredTool[]> {
+  const { signal, maxResultChars = MAX_RESULT_CHARS } = options;
+  const settings = { validator: createValidator(), maxResultChars };
+  const { tools } = await view.compile(signal === undefined ? {} : { signal });
+  return tools.map(({ definition }) => new ViewTool(view, definition, settings));
+}
+
+/** What LangGraph hands to a tool beside the call. */
+interface ToolConfig {
+  readonly writer?: (chunk: unknown) => void;
+  readonly interrupt?: Interrupt;
+}
+
+/** Shows a schema that every provider takes, and runs with an open one: see {@link execTool}. */
+class ViewTool extends DynamicStructuredTool {
+  readonly #run: StructuredTool['invoke'];
+
+  constructor(view: ExtensionView, definition: ToolDefinition, settings: ExecSettings) {
+    const { name, description = '', inputSchema } = definition;
+    super({ name, description, schema: providerSchema(inputSchema, 'google'), func: neverCalled });
+    const turn: Pick<TurnView, 'callTool'> = {
+      callTool: async (tool, args, options) => {
+        await using own = view.beginTurn();
+        return own.callTool(tool, args, options);
+      },
+    };
+    this.#run = async (input, config) => {
+      const { writer, interrupt } = (config ?? {}) as ToolConfig;
+      const call = isToolCall(input) ? { name, id: input.id } : { name };
+      const exec = execTool(call, description, { turn, writer, interrupt }, settings);
+      const message = await exec.invoke(input, config);
+      return isToolCall(input) ? message : message.content;
+    };
+  }
+
+  override invoke: StructuredTool['invoke'] = (input, config) => this.#run(input, config);
+}
+
+const neverCalled = (): Promise<never> =>
+  Promise.reject(new Error('A tool of patchbay is run by `invoke`.'));
+
+function isToolCall(input: unknown): input is { readonly id: string; readonly type: 'tool_call' } {
+  return typeof input === 'object' && input !== null && 'type' in input && input.type === 'tool_call' && 'id' in input;
+}
