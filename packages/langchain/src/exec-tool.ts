@@ -4,16 +4,22 @@ import type { ArgumentValidator, Progress, TurnView } from '@patchbay/protocols'
 
 import { callAsking, type Interrupt } from './approval.ts';
 import { bubbleUp } from './control-flow.ts';
-import { errorMessage, resultMessage, type CallOfMessage } from './tool-message.ts';
+import {
+  errorMessage,
+  resultMessage,
+  type CallOfMessage,
+  type ResultSettings,
+} from './tool-message.ts';
 
 /** How the calls of one adapter are made. */
-export interface ExecSettings {
+export interface ExecSettings extends ResultSettings {
   readonly validator: ArgumentValidator;
-  readonly maxResultChars: number;
 }
 
 /** Where a call comes from. */
 export interface ExecOrigin {
+  /** The capability, where it is known. */
+  readonly source?: string | undefined;
   readonly turn: Pick<TurnView, 'callTool'>;
   readonly interrupt?: Interrupt | undefined;
   /** The custom stream of the run. */
@@ -37,10 +43,11 @@ export function execTool(
   call: CallOfMessage,
   description: string,
   origin: ExecOrigin,
-  { validator, maxResultChars }: ExecSettings,
+  settings: ExecSettings,
 ): DynamicStructuredTool {
   const { name, id } = call;
   const { turn, interrupt, writer } = origin;
+  const { validator } = settings;
   const ids = id === undefined ? {} : { callId: id };
   const onProgress = (progress: Progress) =>
     writer?.({ type: 'patchbay.progress', tool: name, ...ids, ...progress } satisfies ProgressChunk);
@@ -54,7 +61,7 @@ export function execTool(
       const options = { ...ids, ...(signal === undefined ? {} : { signal }), onProgress, validator };
       try {
         const result = await callAsking(turn, { name, args }, options, interrupt);
-        return resultMessage(call, result, maxResultChars);
+        return resultMessage({ ...call, source: origin.source }, result, settings);
       } catch (error) {
         const control = bubbleUp(error);
         if (control !== undefined) throw control;

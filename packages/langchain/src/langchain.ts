@@ -1,12 +1,12 @@
-import { createValidator } from '@patchbay/adapter-kit';
 import { describeScope, type ExtensionView, type Problem } from '@patchbay/protocols';
 import { createMiddleware, type AgentMiddleware } from 'langchain';
 
+import { makeExecSettings } from './exec-settings.ts';
 import { makeFaces } from './face-tool.ts';
 import type { MediaOption } from './media-policy.ts';
 import { modelRequest } from './model-request.ts';
-import { clashReporter, warn } from './name-clash.ts';
-import { MAX_RESULT_CHARS } from './result-limit.ts';
+import { makeReport } from './problem-report.ts';
+import { makeMediaOf } from './result-media.ts';
 import { endTurn, runContext, runState } from './run-turn.ts';
 import { callTool } from './tool-call.ts';
 
@@ -17,12 +17,17 @@ export interface LangchainOptions {
   readonly media?: MediaOption;
   /** A longer text of a result is cut for the model; the artifact keeps it whole. Default 100,000; 0 is no limit. */
   readonly maxResultChars?: number;
+  /** Larger media are not shown to the model; the artifact keeps them. In bytes; default 5,000,000; 0 shows none. */
+  readonly maxMediaBytes?: number;
   /**
    * What a failing tool of the agent's own does. `to-model` (default): it is answered with its error, as `createAgent`
    * does without middleware. `throw`: the run ends, as it does beside any other middleware that wraps tool calls.
    */
   readonly ownToolErrors?: 'to-model' | 'throw';
-  /** Told once of each tool that cannot be offered. Default: a process warning. */
+  /**
+   * Told once of each thing that is not as its author meant it: a name that is taken, a schema that cannot be used, a part
+   * of a result that cannot be shown. Default: the first one of each source is a process warning.
+   */
   readonly onProblem?: (problem: Problem) => void;
 }
 
@@ -45,18 +50,17 @@ export interface LangchainParts {
  * spread would be overwritten.
  */
 export function langchain(view: ExtensionView, options: LangchainOptions = {}): LangchainParts {
+  const report = makeReport(options.onProblem);
   const adapter = {
     view,
+    report,
     media: options.media ?? 'auto',
+    mediaOf: makeMediaOf(options.maxMediaBytes),
     ownToolErrors: options.ownToolErrors ?? 'to-model',
-    faceOf: makeFaces(),
-    reportClash: clashReporter(options.onProblem ?? warn),
+    faceOf: makeFaces(report),
     offered: new Set<string>(),
-    exec: {
-      validator: createValidator(),
-      maxResultChars: options.maxResultChars ?? MAX_RESULT_CHARS,
-    },
-  };
+    exec: makeExecSettings(report, options.maxResultChars),
+  } as const;
   const middleware = createMiddleware({
     name: nodeName(`patchbay ${options.name ?? describeScope(view.scope)}`),
     stateSchema: runState,

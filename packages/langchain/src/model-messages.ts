@@ -1,8 +1,8 @@
 import { AIMessage, HumanMessage, ToolMessage, type BaseMessage } from '@langchain/core/messages';
+import type { PlannedMedia } from '@patchbay/adapter-kit';
 
 import type { MediaPolicy } from './media-policy.ts';
-import { mediaOf, type ResultMedia } from './result-media.ts';
-import { artifactOf } from './tool-message.ts';
+import type { MediaOf } from './result-media.ts';
 
 const OPEN_CALL =
   'Error: no result was recorded for this call; it may or may not have taken effect.';
@@ -16,6 +16,7 @@ const OPEN_CALL =
 export function shapeMessages(
   messages: readonly BaseMessage[],
   policy: MediaPolicy,
+  mediaOf: MediaOf,
 ): BaseMessage[] {
   const answered = new Set(
     messages.filter((message) => ToolMessage.isInstance(message)).map((m) => m.tool_call_id),
@@ -25,8 +26,7 @@ export function shapeMessages(
   let waiting: BaseMessage[] = [];
   for (const message of messages) {
     if (ToolMessage.isInstance(message)) {
-      const artifact = artifactOf(message);
-      const media = artifact === undefined ? [] : mediaOf(artifact);
+      const media = mediaOf(message);
       out.push(withMedia(message, media.filter(({ kind }) => policy[kind] === 'tool')));
       const toUser = media.filter(({ kind }) => kind === 'image' && policy.image === 'user');
       waiting.push(...toUser.map((image) => imageMessage(message, image)));
@@ -40,7 +40,7 @@ export function shapeMessages(
   return out;
 }
 
-function withMedia(message: ToolMessage, media: readonly ResultMedia[]): ToolMessage {
+function withMedia(message: ToolMessage, media: readonly PlannedMedia[]): ToolMessage {
   if (media.length === 0) return message;
   const { id, name, status, tool_call_id, content } = message;
   return new ToolMessage({
@@ -55,7 +55,7 @@ function withMedia(message: ToolMessage, media: readonly ResultMedia[]): ToolMes
   });
 }
 
-function imageMessage(message: ToolMessage, { mimeType, data }: ResultMedia): HumanMessage {
+function imageMessage(message: ToolMessage, { mimeType, data }: PlannedMedia): HumanMessage {
   return new HumanMessage({
     content: [
       {

@@ -1,12 +1,14 @@
 import type { BaseMessage, SystemMessage } from '@langchain/core/messages';
 import type { ClientTool, ServerTool } from '@langchain/core/tools';
 import { instructionText } from '@patchbay/adapter-kit';
-import type { ExtensionView, Tool } from '@patchbay/protocols';
+import type { ExtensionView, Problem, Tool } from '@patchbay/protocols';
 
 import type { FaceOf } from './face-tool.ts';
 import { mediaPolicy, type MediaOption } from './media-policy.ts';
 import { shapeMessages } from './model-messages.ts';
+import type { Report } from './problem-report.ts';
 import { providerKind } from './provider-kind.ts';
+import type { MediaOf } from './result-media.ts';
 import { turnOfRun, type RunHook } from './run-turn.ts';
 import { withSystemText } from './system-message.ts';
 
@@ -15,7 +17,8 @@ export interface ModelRequestSettings {
   readonly view: ExtensionView;
   readonly media: MediaOption;
   readonly faceOf: FaceOf;
-  readonly reportClash: (tool: Tool) => void;
+  readonly mediaOf: MediaOf;
+  readonly report: Report;
   /** Every name that was ever offered. */
   readonly offered: Set<string>;
 }
@@ -31,7 +34,7 @@ export interface ShapedRequest extends RunHook {
 /** The request of one model call, from one snapshot of the view. */
 export async function modelRequest<R extends ShapedRequest>(
   request: R,
-  { view, media, faceOf, reportClash, offered }: ModelRequestSettings,
+  { view, media, mediaOf, faceOf, report, offered }: ModelRequestSettings,
 ): Promise<R> {
   const { model, messages, tools, systemMessage } = request;
   const { signal } = request.runtime;
@@ -44,23 +47,32 @@ export async function modelRequest<R extends ShapedRequest>(
   for (const tool of step.tools) {
     const { name } = tool.definition;
     if (taken.has(name)) {
-      // LangChain ends a run that replaces a static tool.
-      reportClash(tool);
+      report(clash(tool));
       continue;
     }
     offered.add(name);
-    faces.push(faceOf(tool.definition, kind));
+    faces.push(faceOf(tool, kind));
   }
   const texts = instructionText(step.instructions);
   return {
     ...request,
     tools: [...tools, ...faces],
     systemMessage: withSystemText(systemMessage, [texts.static, texts.dynamic]),
-    messages: shapeMessages(messages, mediaPolicy(media, kind)),
+    messages: shapeMessages(messages, mediaPolicy(media, kind), mediaOf),
   };
 }
 
 /** A tool of a provider's own is a plain object, perhaps without a name. */
 function nameOf(tool: ClientTool | ServerTool): unknown {
   return tool['name'];
+}
+
+/** LangChain ends a run in which a static tool is replaced, so the agent's own one stays. */
+function clash({ id, definition: { name } }: Tool): Problem {
+  return {
+    source: id.capability,
+    code: 'tool-name',
+    severity: 'warning',
+    message: `The tool "${name}" is not offered, because the agent already has a tool of this name. Rename the agent's tool, or give the capability another id.`,
+  };
 }

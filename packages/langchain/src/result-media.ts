@@ -1,44 +1,30 @@
-import {
-  isMediaPart,
-  isResourcePart,
-  type ContentPart,
-  type ToolResult,
-} from '@patchbay/protocols';
+import type { ToolMessage } from '@langchain/core/messages';
+import { planResult, type PlannedMedia } from '@patchbay/adapter-kit';
 
-/** A piece of media that a provider accepts. */
-export interface ResultMedia {
-  readonly kind: 'image' | 'file' | 'audio';
-  readonly mimeType: string;
-  /** Base64. */
-  readonly data: string;
-}
+import { artifactOf, type ToolArtifact } from './tool-message.ts';
+
+/** The media of a message that may be shown to a model. */
+export type MediaOf = (message: ToolMessage) => readonly PlannedMedia[];
 
 /** What every provider takes. One part of another type makes it refuse the whole request, so that stays a note. */
-const IMAGES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+const IMAGES: readonly string[] = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
 
-/** The media in a result that may be shown to a model; a blob of a resource counts as what its type says. */
-export function mediaOf(result: Pick<ToolResult, 'content'>): readonly ResultMedia[] {
-  return result.content.flatMap((part) => mediaFrom(part) ?? []);
+/** Looks at each result once, for media can be many megabytes and a history is sent many times. */
+export function makeMediaOf(maxMediaBytes?: number): MediaOf {
+  const known = new WeakMap<ToolArtifact, readonly PlannedMedia[]>();
+  return (message) => {
+    const artifact = artifactOf(message);
+    if (artifact === undefined) return [];
+    let media = known.get(artifact);
+    if (media === undefined) {
+      const plan = planResult(artifact, maxMediaBytes === undefined ? {} : { maxMediaBytes });
+      known.set(artifact, (media = plan.media.filter(isAccepted)));
+    }
+    return media;
+  };
 }
 
-function mediaFrom(part: ContentPart): ResultMedia | undefined {
-  if (!isMediaPart(part) && !isResourcePart(part)) return undefined;
-  const { data } = part;
-  const mimeType = part.mimeType?.split(';')[0]?.trim().toLowerCase() ?? '';
-  const kind = kindOf(mimeType);
-  if (kind === undefined || typeof data !== 'string' || !isBase64(data)) return undefined;
-  return { kind, mimeType, data };
-}
-
-function kindOf(mimeType: string): ResultMedia['kind'] | undefined {
-  if (IMAGES.includes(mimeType)) return 'image';
-  if (mimeType === 'application/pdf') return 'file';
-  return mimeType.startsWith('audio/') ? 'audio' : undefined;
-}
-
-/** Looks at both ends only: media can be many megabytes, and a provider decodes them anyway. */
-function isBase64(data: string): boolean {
-  const sample = data.length <= 2048 ? data : data.slice(0, 1024) + data.slice(-1024);
-  return data.length % 4 !== 1 && BASE64.test(sample);
+function isAccepted({ kind, mimeType }: PlannedMedia): boolean {
+  if (kind === 'image') return IMAGES.includes(mimeType);
+  return kind === 'audio' || mimeType === 'application/pdf';
 }

@@ -1,14 +1,18 @@
 import { DynamicStructuredTool, type StructuredTool } from '@langchain/core/tools';
-import { createValidator, providerSchema } from '@patchbay/adapter-kit';
-import type { ExtensionView, ToolDefinition, TurnView } from '@patchbay/protocols';
+import { providerSchema } from '@patchbay/adapter-kit';
+import type { ExtensionView, Problem, Tool, TurnView } from '@patchbay/protocols';
 
 import type { Interrupt } from './approval.ts';
+import { makeExecSettings } from './exec-settings.ts';
 import { execTool, type ExecSettings } from './exec-tool.ts';
-import { MAX_RESULT_CHARS } from './result-limit.ts';
+import { PORTABLE } from './face-tool.ts';
+import { makeReport } from './problem-report.ts';
 
 export interface ToToolsOptions {
   /** See `LangchainOptions.maxResultChars`. */
   readonly maxResultChars?: number;
+  /** See `LangchainOptions.onProblem`. */
+  readonly onProblem?: (problem: Problem) => void;
   /** Gives up the wait for the view. */
   readonly signal?: AbortSignal;
 }
@@ -23,10 +27,10 @@ export async function toTools(
   view: ExtensionView,
   options: ToToolsOptions = {},
 ): Promise<StructuredTool[]> {
-  const { signal, maxResultChars = MAX_RESULT_CHARS } = options;
-  const settings = { validator: createValidator(), maxResultChars };
+  const { signal, maxResultChars, onProblem } = options;
+  const settings = makeExecSettings(makeReport(onProblem), maxResultChars);
   const { tools } = await view.compile(signal === undefined ? {} : { signal });
-  return tools.map(({ definition }) => new ViewTool(view, definition, settings));
+  return tools.map((tool) => new ViewTool(view, tool, settings));
 }
 
 /** What LangGraph hands to a tool beside the call. */
@@ -39,19 +43,21 @@ interface ToolConfig {
 class ViewTool extends DynamicStructuredTool {
   readonly #run: StructuredTool['invoke'];
 
-  constructor(view: ExtensionView, definition: ToolDefinition, settings: ExecSettings) {
+  constructor(view: ExtensionView, { id, definition }: Tool, settings: ExecSettings) {
     const { name, description = '', inputSchema } = definition;
-    super({ name, description, schema: providerSchema(inputSchema, 'google'), func: neverCalled });
+    const { schema } = providerSchema(inputSchema, PORTABLE);
+    super({ name, description, schema: { ...schema }, func: neverCalled });
     const turn: Pick<TurnView, 'callTool'> = {
-      callTool: async (tool, args, options) => {
+      callTool: async (called, args, options) => {
         await using own = view.beginTurn();
-        return own.callTool(tool, args, options);
+        return own.callTool(called, args, options);
       },
     };
     this.#run = async (input, config) => {
       const { writer, interrupt } = (config ?? {}) as ToolConfig;
       const call = isToolCall(input) ? { name, id: input.id } : { name };
-      const exec = execTool(call, description, { turn, writer, interrupt }, settings);
+      const origin = { turn, writer, interrupt, source: id.capability };
+      const exec = execTool(call, description, origin, settings);
       const message = await exec.invoke(input, config);
       return isToolCall(input) ? message : message.content;
     };

@@ -1,5 +1,5 @@
 import type { ToolMessage } from '@langchain/core/messages';
-import type { ExtensionView, TurnView } from '@patchbay/protocols';
+import type { ExtensionView, Tool, TurnView } from '@patchbay/protocols';
 import type { ToolCallHandler, ToolCallRequest } from 'langchain';
 
 import { bubbleUp } from './control-flow.ts';
@@ -42,13 +42,16 @@ export async function callTool<R extends Request>(
   // Perhaps another middleware's; if it is nobody's, LangChain says so to the model.
   if (found === undefined) return handler(request);
   const { interrupt, writer } = runtime;
-  const origin = { turn: found.turn, interrupt, writer };
-  return handler({ ...request, tool: execTool(toolCall, found.description, origin, exec) });
+  const { turn, tool: offeredTool } = found;
+  const origin = { turn, interrupt, writer, source: offeredTool?.id.capability };
+  const { description = '' } = offeredTool?.definition ?? {};
+  return handler({ ...request, tool: execTool(toolCall, description, origin, exec) });
 }
 
 interface Found {
   readonly turn: TurnView;
-  readonly description: string;
+  /** Absent where the name is known, but nothing may be called by it now. */
+  readonly tool?: Tool;
 }
 
 /**
@@ -67,9 +70,9 @@ async function find(
   const isNamed = ({ definition }: { readonly definition: { readonly name: string } }) =>
     definition.name === name;
   const tool = step.tools.find(isNamed);
-  if (tool !== undefined) return { turn, description: tool.definition.description ?? '' };
+  if (tool !== undefined) return { turn, tool };
   const known = viewOfRun(request.runtime, view).current()?.tools.some(isNamed) ?? false;
-  return known || offered.has(name) ? { turn, description: '' } : undefined;
+  return known || offered.has(name) ? { turn } : undefined;
 }
 
 async function callOwnTool<R extends Request>(

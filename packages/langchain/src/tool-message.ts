@@ -18,6 +18,8 @@ export interface ToolArtifact extends ToolResult {
 export interface CallOfMessage {
   readonly id?: string | undefined;
   readonly name: string;
+  /** The capability, where it is known. */
+  readonly source?: string | undefined;
 }
 
 /** The artifact that this package put into a message. */
@@ -35,6 +37,13 @@ export function artifactOf(message: ToolMessage): ToolArtifact | undefined {
   return usable ? (patchbay as ToolArtifact) : undefined;
 }
 
+/** How results are shown. */
+export interface ResultSettings {
+  readonly maxResultChars: number;
+  /** Told of a part that could not be used: what it is and why. */
+  readonly onUnusablePart: (call: CallOfMessage, what: string) => void;
+}
+
 /**
  * A result as one plain string with the whole of it beside. A string, because lists of blocks are dropped, refused or
  * written out as JSON by one provider package or the other; the text says that it is an error, because `status` is not
@@ -43,16 +52,17 @@ export function artifactOf(message: ToolMessage): ToolArtifact | undefined {
 export function resultMessage(
   call: CallOfMessage,
   result: ToolResult,
-  maxResultChars: number,
+  { maxResultChars, onUnusablePart }: ResultSettings,
 ): ToolMessage {
-  const plan = planResult(result, { maxChars: maxResultChars });
-  return message(call, plan.text, result, result.isError === true);
+  const { text, isError, problems } = planResult(result, { maxResultChars });
+  for (const problem of problems) onUnusablePart(call, problem);
+  return message(call, text, result, isError);
 }
 
 /** A call that patchbay or a connection failed at, as an answer: a throw would end the run and abort its siblings. */
 export function errorMessage(call: CallOfMessage, thrown: unknown): ToolMessage {
   const error = toPatchbayError(thrown);
-  const text = errorText(error);
+  const text = errorText(thrown);
   return message(
     call,
     text,

@@ -1,6 +1,6 @@
 import { HumanMessage, ToolMessage, type BaseMessage } from '@langchain/core/messages';
 import { langchain, type MediaOption } from '@patchbay/langchain';
-import type { ContentPart } from '@patchbay/protocols';
+import type { ContentPart, Problem } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
 import { AIMessage, createAgent, createMiddleware, fakeModel, modelFallbackMiddleware } from 'langchain';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -138,13 +138,17 @@ describe('media in results', () => {
       { type: 'hologram', raw: { data: PNG } },
     ];
     registry.register(capability('c', { odd: () => ({ content: odd }) }));
-    const lc = langchain(registry.view());
+    const problems: Problem[] = [];
+    const lc = langchain(registry.view(), { onProblem: (problem) => problems.push(problem) });
     const result = await createAgent({ model: script([{ name: 'c__odd' }]), ...lc }).invoke(ask());
     const body = await sent('anthropic', lc.middleware, result.messages.slice(0, -1));
     expect(JSON.stringify(body)).not.toMatch(/"type":"(image|document)"/);
     expect(JSON.stringify(body)).not.toContain(PNG);
     const { content } = toolMessages(result)[0]!;
-    expect(String(content).split('\n').length).toBeGreaterThanOrEqual(odd.length);
+    expect(String(content).split('\n')).toHaveLength(odd.length);
+    expect(problems.map(({ source, code }) => `${source} ${code}`)).toEqual(
+      Array.from({ length: 3 }, () => 'c protocol-error'),
+    );
   });
 
   it('of other steps stand behind the results of their own step', async () => {

@@ -5,14 +5,18 @@ import { ExtensionRegistry } from '@patchbay/registry';
 import {
   createAgent,
   createMiddleware,
-  HumanMessage,
   humanInTheLoopMiddleware,
+  type AgentMiddleware,
   type Decision,
 } from 'langchain';
 import { describe, expect, it } from 'vitest';
 
-import { ask, capability, kinds, outcomes, script } from './script.ts';
+import { ask, capability, outcomes, script } from './script.ts';
 
+/** Under `exactOptionalPropertyTypes` LangChain's own type of it is refused by LangChain's `createAgent`. */
+const review = humanInTheLoopMiddleware as unknown as (options: {
+  readonly interruptOn: Record<string, boolean>;
+}) => AgentMiddleware;
 const config = { configurable: { thread_id: 't' } };
 const resume = (...decisions: Decision[]) => new Command({ resume: { decisions } });
 
@@ -36,7 +40,7 @@ describe('humanInTheLoopMiddleware', () => {
     const agent = createAgent({
       model: script([{ name: 'c__pay', args: { x: 5 } }]),
       tools: [],
-      middleware: [humanInTheLoopMiddleware({ interruptOn: { c__pay: true } }), ...lc.middleware],
+      middleware: [review({ interruptOn: { c__pay: true } }), ...lc.middleware],
       checkpointer: new MemorySaver(),
     });
     const waiting = await agent.invoke(ask(), config);
@@ -53,7 +57,7 @@ describe('humanInTheLoopMiddleware', () => {
     const agent = createAgent({
       model: script([{ name: 'c__pay' }]),
       tools: [],
-      middleware: [humanInTheLoopMiddleware({ interruptOn: { c__pay: true } }), ...lc.middleware],
+      middleware: [review({ interruptOn: { c__pay: true } }), ...lc.middleware],
       checkpointer: new MemorySaver(),
     });
     await agent.invoke(ask(), config);
@@ -68,11 +72,10 @@ describe('humanInTheLoopMiddleware', () => {
     registry.register(capability('c', { safe: () => 's', pay: () => 'p', del: () => 'd' }));
     const model = script([{ name: 'c__safe' }, { name: 'c__pay' }, { name: 'c__del' }]);
     const lc = langchain(registry.view());
-    const review = humanInTheLoopMiddleware({ interruptOn: { c__pay: true, c__del: true } });
     const agent = createAgent({
       model,
       tools: [],
-      middleware: [review, ...lc.middleware],
+      middleware: [review({ interruptOn: { c__pay: true, c__del: true } }), ...lc.middleware],
       checkpointer: new MemorySaver(),
     });
     await agent.invoke(ask(), config);
@@ -193,7 +196,7 @@ describe('an interrupt', () => {
       return createAgent({
         model: script([{ name: 'c__pay' }, { name: 'c__secret' }]),
         tools: [],
-        middleware: [humanInTheLoopMiddleware({ interruptOn: { c__pay: true } }), ...lc.middleware],
+        middleware: [review({ interruptOn: { c__pay: true } }), ...lc.middleware],
         checkpointer,
       });
     };
@@ -212,13 +215,13 @@ describe('an interrupt', () => {
 
   it('of a run that began without this middleware is resumed all the same', async () => {
     const checkpointer = new MemorySaver();
-    const review = () => humanInTheLoopMiddleware({ interruptOn: { c__pay: true } });
+    const asks = () => review({ interruptOn: { c__pay: true } });
     // Something that keeps the tool node in the graph.
     const before = createMiddleware({ name: 'before', wrapToolCall: (request, handler) => handler(request) });
     await createAgent({
       model: script([{ name: 'c__pay' }]),
       tools: [],
-      middleware: [review(), before],
+      middleware: [asks(), before],
       checkpointer,
     }).invoke(ask(), config);
     await using registry = new ExtensionRegistry();
@@ -227,7 +230,7 @@ describe('an interrupt', () => {
     const agent = createAgent({
       model: script([]),
       tools: [],
-      middleware: [review(), before, ...lc.middleware],
+      middleware: [asks(), before, ...lc.middleware],
       checkpointer,
     });
     const result = await agent.invoke(resume({ type: 'approve' }), config);

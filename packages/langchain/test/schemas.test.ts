@@ -1,5 +1,5 @@
 import { langchain } from '@patchbay/langchain';
-import type { JsonSchema } from '@patchbay/protocols';
+import type { JsonSchema, Problem } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
 import { createAgent, HumanMessage } from 'langchain';
 import { expect, it } from 'vitest';
@@ -36,11 +36,14 @@ it('Anthropic is given a tool whose schema has a union at the top, which it woul
 
 it('ChatGoogle is given a recursive reference written out, which it would refuse', async () => {
   await using registry = board();
-  const body = (await sent('google', langchain(registry.view()).middleware, go)) as {
+  const problems: Problem[] = [];
+  const lc = langchain(registry.view(), { onProblem: (problem) => problems.push(problem) });
+  const body = (await sent('google', lc.middleware, go)) as {
     tools: { functionDeclarations: { name: string; parameters: unknown }[] }[];
   };
   const parameters = body.tools[0]?.functionDeclarations[0]?.parameters;
   expect(JSON.stringify(parameters)).not.toContain('$ref');
+  expect(problems).toMatchObject([{ source: 'c', code: 'schema-unusable', severity: 'warning' }]);
   expect(parameters).toMatchObject({ properties: { n: { type: 'object' }, m: { type: 'string' } } });
 });
 
