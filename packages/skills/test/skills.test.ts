@@ -147,7 +147,7 @@ describe('a folder of skills', () => {
       'tdd',
     ]);
     expect((await call(view, 'list_skills', {})).text).toBe(
-      '- mine:tdd: T.\n- parent: Does parent.\n- tdd: O.',
+      '- mine:tdd: O.\n- parent: Does parent.\n- tdd: T.',
     );
   });
 
