@@ -56,14 +56,14 @@ export function resultMessage(
 ): ToolMessage {
   const { text, isError, problems } = planResult(result, { maxResultChars });
   for (const problem of problems) onUnusablePart(call, problem);
-  return message(call, text, result, isError);
+  return toolMessage(call, text, result, isError);
 }
 
 /** A call that patchbay or a connection failed at, as an answer: a throw would end the run and abort its siblings. */
 export function errorMessage(call: CallOfMessage, thrown: unknown): ToolMessage {
   const error = toPatchbayError(thrown);
   const text = errorText(thrown);
-  return message(
+  return toolMessage(
     call,
     text,
     {
@@ -79,7 +79,7 @@ export function errorMessage(call: CallOfMessage, thrown: unknown): ToolMessage 
   );
 }
 
-function message(
+function toolMessage(
   call: CallOfMessage,
   content: string,
   patchbay: ToolArtifact,
