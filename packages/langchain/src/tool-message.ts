@@ -62,6 +62,7 @@ export function resultMessage(
 /** A call that patchbay or a connection failed at, as an answer: a throw would end the run and abort its siblings. */
 export function errorMessage(call: CallOfMessage, thrown: unknown): ToolMessage {
   const error = toPatchbayError(thrown);
+  const source = error.source ?? call.source;
   const text = errorText(thrown);
   return toolMessage(
     call,
@@ -71,7 +72,7 @@ export function errorMessage(call: CallOfMessage, thrown: unknown): ToolMessage 
       isError: true,
       error: {
         code: error.code,
-        ...(error.source === undefined ? {} : { source: error.source }),
+        ...(source === undefined ? {} : { source }),
         ...(error.details === undefined ? {} : { details: error.details }),
       },
     },
