@@ -78,7 +78,8 @@ describe('humanInTheLoopMiddleware', () => {
     const results = sent.flatMap((message) =>
       'tool_call_id' in message ? [message.tool_call_id] : [],
     );
-    expect(results.toSorted()).toEqual(calls.map(({ id }) => id).toSorted());
+    expect(new Set(results)).toEqual(new Set(calls.map(({ id }) => id)));
+    expect(results).toHaveLength(calls.length);
   });
 
   it('is told by annotations which tools to ask for', async () => {
