@@ -18,8 +18,6 @@ export interface ExecSettings extends ResultSettings {
 
 /** Where a call comes from. */
 export interface ExecOrigin {
-  /** The capability, where it is known. */
-  readonly source?: string | undefined;
   readonly turn: Pick<TurnView, 'callTool'>;
   readonly interrupt?: Interrupt | undefined;
   /** The custom stream of the run. */
@@ -50,7 +48,12 @@ export function execTool(
   const { validator } = settings;
   const ids = id === undefined ? {} : { callId: id };
   const onProgress = (progress: Progress) =>
-    writer?.({ type: 'patchbay.progress', tool: name, ...ids, ...progress } satisfies ProgressChunk);
+    writer?.({
+      type: 'patchbay.progress',
+      tool: name,
+      ...ids,
+      ...progress,
+    } satisfies ProgressChunk);
   return new DynamicStructuredTool({
     name,
     description,
@@ -58,10 +61,15 @@ export function execTool(
     metadata: { patchbay: true },
     func: async (args: unknown, _manager, config): Promise<ToolMessage> => {
       const signal = config?.signal;
-      const options = { ...ids, ...(signal === undefined ? {} : { signal }), onProgress, validator };
+      const options = {
+        ...ids,
+        ...(signal === undefined ? {} : { signal }),
+        onProgress,
+        validator,
+      };
       try {
         const result = await callAsking(turn, { name, args }, options, interrupt);
-        return resultMessage({ ...call, source: origin.source }, result, settings);
+        return resultMessage(call, result, settings);
       } catch (error) {
         const control = bubbleUp(error);
         if (control !== undefined) throw control;

@@ -55,8 +55,8 @@ class ViewTool extends DynamicStructuredTool {
     };
     this.#run = async (input, config) => {
       const { writer, interrupt } = (config ?? {}) as ToolConfig;
-      const call = isToolCall(input) ? { name, id: input.id } : { name };
-      const origin = { turn, writer, interrupt, source: id.capability };
+      const call = { name, id: isToolCall(input) ? input.id : undefined, source: id.capability };
+      const origin = { turn, writer, interrupt };
       const exec = execTool(call, description, origin, settings);
       const message = await exec.invoke(input, config);
       return isToolCall(input) ? message : message.content;
@@ -70,5 +70,11 @@ const neverCalled = (): Promise<never> =>
   Promise.reject(new Error('A tool of patchbay is run by `invoke`.'));
 
 function isToolCall(input: unknown): input is { readonly id: string; readonly type: 'tool_call' } {
-  return typeof input === 'object' && input !== null && 'type' in input && input.type === 'tool_call' && 'id' in input;
+  return (
+    typeof input === 'object' &&
+    input !== null &&
+    'type' in input &&
+    input.type === 'tool_call' &&
+    'id' in input
+  );
 }

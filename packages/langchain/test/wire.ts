@@ -13,8 +13,8 @@ export interface WireBody {
 function recorder() {
   const bodies: WireBody[] = [];
   const fetch = async (input: unknown, init?: { readonly body?: unknown }): Promise<Response> => {
-    const text = init?.body ?? (input instanceof Request ? await input.text() : '{}');
-    bodies.push(JSON.parse(String(text)) as WireBody);
+    const body = typeof init?.body === 'string' ? init.body : await (input as Request).text();
+    bodies.push(JSON.parse(body) as WireBody);
     return Response.json({ error: { message: 'stop' } }, { status: 400 });
   };
   return { bodies, fetch: fetch as typeof globalThis.fetch };
@@ -48,10 +48,12 @@ export async function sent(
       provider === 'google'
         ? new ChatGoogle({ ...key, model: 'gemini-2.5-flash' })
         : providers[provider](fetch);
-    const end = await createAgent({ model, middleware }).invoke({ messages }).then(
-      () => undefined,
-      (error: unknown) => error,
-    );
+    const end = await createAgent({ model, middleware })
+      .invoke({ messages })
+      .then(
+        () => undefined,
+        (error: unknown) => error,
+      );
     const body = bodies[0];
     if (body === undefined) throw new Error(`${provider} sent nothing`, { cause: end });
     return body;

@@ -18,6 +18,7 @@ import {
   type SessionState,
 } from '@patchbay/protocols';
 
+import { Activity } from './activity.ts';
 import type { Facet } from './answers.ts';
 import { ChangeHub } from './change-hub.ts';
 import { PeerAnswers } from './peers.ts';
@@ -25,6 +26,7 @@ import { Registration } from './registration.ts';
 import { ScopeStore } from './scope-store.ts';
 import { VersionedState } from './session-state.ts';
 import { closeInOrder } from './shutdown.ts';
+import { Told } from './told.ts';
 import { OpenViews } from './open-views.ts';
 import { View, type ViewHost } from './view.ts';
 import { makeViewer, type ViewFilter } from './viewer.ts';
@@ -35,7 +37,7 @@ export interface RegistryOptions {
   readonly approval?: ApprovalPolicy;
   /** Checks arguments before every call. Default: the one that an adapter brings; without one, the source's own check. */
   readonly validator?: ArgumentValidator;
-  /** Told of every new problem. Default: the first one of each source is a process warning. */
+  /** Told of every problem once, for as long as it lasts. Default: the first one of each source is a process warning. */
   readonly onProblem?: (problem: Problem) => void;
   /** How long a compile inside a run waits for a source that is new, in milliseconds. Default 5,000. */
   readonly compileDeadlineMs?: number;
@@ -72,6 +74,12 @@ export interface InspectedCapability {
   readonly hidden: boolean;
 }
 
+/** See {@link ExtensionRegistry.activity}. */
+export interface SessionActivity {
+  readonly running: number;
+  readonly lastUsedAt: number;
+}
+
 const DEFAULTS = {
   compileDeadlineMs: 5_000,
   sourceTimeoutMs: 60_000,
@@ -85,10 +93,10 @@ const DEFAULTS = {
 export class ExtensionRegistry implements AsyncDisposable {
   readonly #options: RegistryOptions & typeof DEFAULTS;
   readonly #store = new ScopeStore();
-  readonly #states = new Map<string | undefined, VersionedState>();
+  readonly #sessions = new Map<string | undefined, SessionRecord>();
   readonly #owners = new Map<string, Identity>();
   readonly #views = new OpenViews();
-  readonly #warned = new Set<string>();
+  readonly #told = new Told();
   readonly #hub: ChangeHub;
   readonly #host: ViewHost;
   #serial = 0;
@@ -162,7 +170,7 @@ export class ExtensionRegistry implements AsyncDisposable {
           ...(options.tools === undefined ? {} : { tools: options.tools }),
           ...(options.skills === undefined ? {} : { skills: options.skills }),
         },
-        state: this.#stateOf(at.session),
+        ...this.#session(at.session),
       }),
       this.#host,
     );
@@ -190,9 +198,13 @@ export class ExtensionRegistry implements AsyncDisposable {
 
   /** What a session remembers; without a session, what the program does. */
   state(scope: { readonly session?: string } = {}): SessionState {
-    return this.#stateOf(
-      normalizeScope(scope.session === undefined ? {} : { session: scope.session }).session,
-    );
+    return this.#session(sessionOf(scope)).state;
+  }
+
+  /** What is going on in a session: open turns, compiles and calls, and when it was last used (milliseconds since 1970). */
+  activity(scope: { readonly session?: string } = {}): SessionActivity {
+    const { running, lastUsedAt } = this.#session(sessionOf(scope)).activity;
+    return { running, lastUsedAt };
   }
 
   /** Everything registered, whoever sees it: by scope, then by id. */
@@ -236,8 +248,8 @@ export class ExtensionRegistry implements AsyncDisposable {
   async #end(at: RegistrationScope): Promise<void> {
     const registrations = this.#store.below(at);
     await Promise.all(this.#views.below(at).map((view) => view.close()));
-    if (at.session === undefined && at.agent === undefined) this.#states.clear();
-    else if (at.agent === undefined && at.turn === undefined) this.#states.delete(at.session);
+    if (at.session === undefined && at.agent === undefined) this.#sessions.clear();
+    else if (at.agent === undefined && at.turn === undefined) this.#sessions.delete(at.session);
     if (at.session !== undefined && at.agent === undefined && at.turn === undefined)
       this.#owners.delete(at.session);
     await this.#close(registrations);
@@ -248,7 +260,7 @@ export class ExtensionRegistry implements AsyncDisposable {
     const open = registrations.filter((registration) => !registration.closed);
     for (const registration of open) {
       this.#store.delete(registration);
-      this.#warned.delete(registration.id);
+      this.#told.forget(registration.id);
     }
     // A capability that is registered elsewhere too lives on there.
     const elsewhere = new Set(this.#store.all().map(({ capability }) => capability));
@@ -330,10 +342,13 @@ export class ExtensionRegistry implements AsyncDisposable {
     }
   }
 
-  #stateOf(session: string | undefined): VersionedState {
-    const state = this.#states.get(session) ?? new VersionedState();
-    this.#states.set(session, state);
-    return state;
+  #session(session: string | undefined): SessionRecord {
+    const record = this.#sessions.get(session) ?? {
+      state: new VersionedState(),
+      activity: new Activity(),
+    };
+    this.#sessions.set(session, record);
+    return record;
   }
 
   #bind(session: string, identity: Identity | undefined): void {
@@ -349,19 +364,26 @@ export class ExtensionRegistry implements AsyncDisposable {
   }
 
   #problem(problem: Problem): void {
+    const news = this.#told.note(problem);
     const { onProblem } = this.#options;
-    if (onProblem !== undefined) {
-      onProblem(problem);
-    } else if (!this.#warned.has(problem.source)) {
-      this.#warned.add(problem.source);
-      emitWarning(problem);
-    }
+    if (news === 'known') return;
+    if (onProblem !== undefined) onProblem(problem);
+    else if (news === 'first') emitWarning(problem);
   }
 
   #assertOpen(): void {
     if (this.#closing !== undefined)
       throw new PatchbayError('closed', 'The registry was closed; make another one.');
   }
+}
+
+interface SessionRecord {
+  readonly state: VersionedState;
+  readonly activity: Activity;
+}
+
+function sessionOf({ session }: { readonly session?: string }): string | undefined {
+  return normalizeScope(session === undefined ? {} : { session }).session;
 }
 
 const KIND_OF: Readonly<Record<Facet, string>> = {
