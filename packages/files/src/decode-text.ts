@@ -5,15 +5,20 @@ export interface DecodedText {
   readonly guessed: boolean;
 }
 
-/** Reads UTF-8, and UTF-16 with a byte order mark. The mark is removed from the head, and only there. */
-export function decodeText(bytes: Uint8Array): DecodedText {
+/**
+ * Reads UTF-8, and UTF-16 with a byte order mark. The mark is removed from the head, and only there. Of the head of a
+ * longer file (`partial`) a character that is cut at the end is left out.
+ */
+export function decodeText(bytes: Uint8Array, partial = false): DecodedText {
   const utf16 =
     bytes[0] === 0xff && bytes[1] === 0xfe
       ? 'utf-16le'
       : bytes[0] === 0xfe && bytes[1] === 0xff
         ? 'utf-16be'
         : undefined;
-  const text = new TextDecoder(utf16 ?? 'utf-8', { ignoreBOM: true }).decode(bytes);
+  const text = new TextDecoder(utf16 ?? 'utf-8', { ignoreBOM: true }).decode(bytes, {
+    stream: partial,
+  });
   return {
     text: text.replace(/^\uFEFF+/, ''),
     guessed: utf16 !== undefined || text.includes('\uFFFD'),

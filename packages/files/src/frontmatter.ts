@@ -21,6 +21,8 @@ export interface FrontmatterOptions {
   readonly file: string;
   /** Who has the problems: a capability id. */
   readonly source: string;
+  /** The bytes are the head of a longer file: a character that is cut at the end is no fault. Default false. */
+  readonly partial?: boolean;
 }
 
 /** Largest file and block that are read: several times what occurs in the field. */
@@ -70,7 +72,7 @@ export function readFrontmatter(
   const { text, guessed } =
     typeof bytes === 'string'
       ? { text: bytes.replace(/^\uFEFF+/, ''), guessed: false }
-      : decodeText(bytes);
+      : decodeText(bytes, options.partial);
   if (text.includes('\0')) return { refused: make('binary', 1) };
   if (guessed) note('not-utf8', 1);
   const { head, headLine, body } = splitFences(text, note);

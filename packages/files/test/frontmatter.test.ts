@@ -154,6 +154,19 @@ describe('a hostile or hopeless file', () => {
     expect(read(fm('name: a', 'in\uFEFFside')).body).toBe('in\uFEFFside\n');
   });
 
+  it('takes a character that is cut at the end of a head for no fault', () => {
+    const bytes = Buffer.from(fm('name: a', 'ä'));
+    for (const end of [bytes.length - 2, bytes.length - 1]) {
+      const head = readFrontmatter(bytes.subarray(0, end), {
+        file: 'f',
+        source: 's',
+        partial: true,
+      });
+      expect(head).toMatchObject({ problems: [] });
+    }
+    expect(codes(read(bytes.subarray(0, bytes.length - 2)))).toEqual(['not-utf8']);
+  });
+
   it.each(['', '---', '---\n---', '---\n---\n', '\n\n', '# Title'])(
     'reads %j without a crash',
     (text) => {

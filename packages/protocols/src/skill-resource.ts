@@ -31,6 +31,8 @@ export interface SkillEntry {
   readonly preApprovedTools?: readonly string[];
   /** `disallowed-tools`: taken away while the skill is active. */
   readonly disallowedTools?: readonly string[];
+  /** As {@link OpenSkill.digest}, where the source knows it already: the same skill from two sources is shown once. */
+  readonly digest?: string;
   /** What had to be repaired to read it. */
   readonly problems?: readonly Problem[];
 }

@@ -2,6 +2,7 @@ import type { Dirent } from 'node:fs';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
+import { isBelow } from '@patchbay/files';
 import type { Problem } from '@patchbay/protocols';
 
 /** A folder with a SKILL.md. */
@@ -12,8 +13,12 @@ export interface FoundSkill {
   readonly root: string;
   /** Of its SKILL.md. */
   readonly file: string;
+  /** Of its SKILL.md, in bytes. */
+  readonly size: number;
   /** Differs when the file was changed or replaced. */
   readonly stamp: string;
+  /** When it was, in milliseconds. */
+  readonly changedAt: number;
 }
 
 export interface ScanResult {
@@ -21,133 +26,214 @@ export interface ScanResult {
   readonly problems: readonly Problem[];
 }
 
+export interface ScanOptions {
+  /** Who has the problems: a capability id. */
+  readonly source: string;
+  /** A folder that is not there is no problem. */
+  readonly optional: boolean;
+  /** Whether skills below a skill's folder are skills too: its direct children, and those of `skills` and `sub-skills`. */
+  readonly nested: boolean;
+  /** `false`: what a link leads to outside of the folder is left out, and said. */
+  readonly followLinks: boolean;
+}
+
 const MAX_DEPTH = 5;
 const MAX_FOLDERS = 2_000;
 const IGNORED: ReadonlySet<string> = new Set(['node_modules', '__pycache__']);
+/** Below a skill: its own material, which may hold a SKILL.md that is none (a template, a fixture). */
+const MATERIAL = /^(?:references?|assets|scripts|examples?|templates|fixtures|tests?(?:[-_].*)?)$/i;
+const GROUPS: ReadonlySet<string> = new Set(['skills', 'sub-skills']);
 
 /**
- * Finds skills below a folder: breadth first, sorted, bounded. A skill's folder is not looked into: what is below it is
- * its own. Hidden folders and installed packages are left out. Links are followed, each real folder once.
+ * Finds skills below a folder: breadth first, in order of names, bounded. A skill's folder is not looked into, unless
+ * `nested`: what is below it is its own. Hidden folders and installed packages are left out. Links are followed; a skill
+ * that is reached twice is found twice, with the same `root`.
  */
-export async function scanSkills(folder: string, source: string): Promise<ScanResult> {
-  const scan = new Scan(source);
+export async function scanSkills(folder: string, options: ScanOptions): Promise<ScanResult> {
+  const scan = new Scan(options);
   await scan.run(folder);
   return { skills: scan.skills, problems: scan.problems };
+}
+
+/** A folder that is to be looked at. */
+interface Waiting {
+  readonly path: string;
+  /** Lies in a skill's folder: looked at for a SKILL.md; `group` also for folders in it. */
+  readonly within?: 'skill' | 'group';
+}
+
+/** What was found in it. */
+interface Looked extends Waiting {
+  readonly root: string;
+  readonly folders: readonly Waiting[];
+  readonly skill: FoundSkill | undefined;
+  readonly problems: readonly Problem[];
 }
 
 class Scan {
   readonly skills: FoundSkill[] = [];
   readonly problems: Problem[] = [];
-  readonly #source: string;
+  readonly #options: ScanOptions;
+  /** Real folders. */
   readonly #seen = new Set<string>();
+  #top = '';
 
-  constructor(source: string) {
-    this.#source = source;
+  constructor(options: ScanOptions) {
+    this.#options = options;
   }
 
   async run(folder: string): Promise<void> {
-    if (!(await isFolder(folder))) {
-      this.#problem(
-        'not-found',
-        `There is no folder ${folder}. Create it, or leave it out.`,
-        folder,
-      );
+    if ((await kindOf(folder)) !== 'folder') {
+      if (this.#options.optional) return;
+      const message = `There is no folder ${folder}. Create it, or leave it out.`;
+      this.problems.push(this.#problem('not-found', message, folder));
       return;
     }
-    let level = [folder];
-    for (let depth = 0; depth <= MAX_DEPTH && level.length > 0; depth++) {
-      const next = await Promise.all(level.map((path) => this.#look(path)));
-      level = next.flat();
-    }
-    if (level.length > 0) {
-      this.#problem(
-        'too-deep',
-        `${level.length} folders below ${folder} are deeper than ${MAX_DEPTH} and were not looked into.`,
-        folder,
-      );
-    }
-    this.skills.sort((a, b) => (a.path < b.path ? -1 : 1));
+    this.#top = await realpath(folder);
+    let level: readonly Waiting[] = [{ path: folder }];
+    for (let depth = 0; depth <= MAX_DEPTH && level.length > 0; depth++)
+      level = await this.#descend(level);
+    if (level.length === 0) return;
+    const message = `${level.length} folders below ${folder} are deeper than ${MAX_DEPTH} and were not looked into. Name the folder above them itself.`;
+    this.problems.push(this.#problem('too-deep', message, folder));
   }
 
-  /** Takes a folder's skill, or gives the folders in it. */
-  async #look(path: string): Promise<string[]> {
-    let root: string;
-    let entries: Dirent[];
-    try {
-      root = await realpath(path);
-      if (this.#seen.has(root)) return [];
-      this.#seen.add(root);
-      if (this.#seen.size > MAX_FOLDERS) {
-        if (this.#seen.size === MAX_FOLDERS + 1) {
-          this.#problem(
-            'too-many-folders',
-            `More than ${MAX_FOLDERS} folders; the rest was not looked into. Name the skill folder itself.`,
-            path,
-          );
-        }
-        return [];
-      }
-      entries = await readdir(path, { withFileTypes: true });
-    } catch (error) {
-      this.#problem('unreadable', `${path} cannot be read: ${String(error)}`, path);
+  /** Looks at all of them at once, then takes them in order: the result does not depend on which disk was faster. */
+  async #descend(level: readonly Waiting[]): Promise<readonly Waiting[]> {
+    const left = MAX_FOLDERS - this.#seen.size;
+    if (level.length > left) {
+      const message = `More than ${MAX_FOLDERS} folders; the rest was not looked into. Name the skill folders themselves.`;
+      this.problems.push(this.#problem('too-many-folders', message, level[left]!.path));
+    }
+    const next: Waiting[] = [];
+    for (const looked of await Promise.all(level.slice(0, left).map((one) => this.#look(one)))) {
+      if (looked !== undefined) next.push(...this.#take(looked));
+    }
+    return level.length > left ? [] : next;
+  }
+
+  #take(looked: Looked): readonly Waiting[] {
+    const { skill, root, within, path } = looked;
+    if (this.#seen.has(root)) {
+      if (skill !== undefined) this.skills.push(skill);
       return [];
     }
-    const names = entries
-      .map(({ name }) => name)
-      .filter((name) => name.toLowerCase() === 'skill.md');
-    const name = names.includes('SKILL.md') ? 'SKILL.md' : names.toSorted()[0];
-    if (name !== undefined && (await this.#take(path, name))) return [];
-    return this.#folders(path, entries);
+    if (!this.#options.followLinks && !isBelow(this.#top, skill?.root ?? root)) {
+      const message = `${path} is a link that leads out of the folder, and was left out. Copy what it leads to, or allow links.`;
+      this.problems.push(this.#problem('link-refused', message, path));
+      return [];
+    }
+    this.#seen.add(root);
+    this.problems.push(...looked.problems);
+    if (skill !== undefined) this.skills.push(skill);
+    if (skill !== undefined && !this.#options.nested) return [];
+    return within === 'skill' && skill === undefined ? [] : looked.folders;
   }
 
-  async #take(path: string, name: string): Promise<boolean> {
+  async #look(waiting: Waiting): Promise<Looked | undefined> {
+    const { path, within } = waiting;
+    try {
+      const [root, entries] = await Promise.all([
+        realpath(path),
+        readdir(path, { withFileTypes: true }),
+      ]);
+      const problems: Problem[] = [];
+      const skill = await this.#skillOf(path, entries, problems);
+      const found = await this.#folders(path, entries, skill === undefined ? problems : []);
+      const inSkill = skill !== undefined || within !== undefined;
+      const folders = found
+        .filter((name) => !inSkill || !MATERIAL.test(name))
+        .map((name): Waiting => {
+          const child = join(path, name);
+          if (!inSkill) return { path: child };
+          return { path: child, within: GROUPS.has(name) ? 'group' : 'skill' };
+        });
+      return { ...waiting, root, folders, skill, problems };
+    } catch (error) {
+      const said = error instanceof Error ? error.message : String(error);
+      this.problems.push(this.#problem('unreadable', `${path} cannot be read: ${said}`, path));
+      return undefined;
+    }
+  }
+
+  /** SKILL.md in any case, the exact one first. */
+  async #skillOf(
+    path: string,
+    entries: readonly Dirent[],
+    problems: Problem[],
+  ): Promise<FoundSkill | undefined> {
+    const names = entries.map((entry) => entry.name).filter(isSkillFile);
+    const name = names.includes('SKILL.md') ? 'SKILL.md' : names.toSorted(compare)[0];
+    if (name === undefined) return undefined;
     const file = join(path, name);
     const found = await stat(file, { bigint: true }).catch(() => undefined);
     if (found?.isFile() !== true) {
-      this.#problem('dangling-link', `${file} leads nowhere. Mend the link.`, file);
-      return false;
+      problems.push(
+        this.#problem('dangling-link', `${file} leads to no file. Mend the link.`, file),
+      );
+      return undefined;
     }
-    if (name !== 'SKILL.md')
-      this.#problem('file-name-case', `${file} should be called SKILL.md.`, file);
-    // A linked SKILL.md brings its own folder along.
-    const home = dirname(await realpath(file));
-    const stamp = [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join(':');
-    this.skills.push({ path, root: home, file, stamp });
-    return true;
-  }
-
-  async #folders(path: string, entries: readonly Dirent[]): Promise<string[]> {
-    const folders: string[] = [];
-    for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
-      if (entry.name.startsWith('.') || IGNORED.has(entry.name)) continue;
-      const child = join(path, entry.name);
-      if (entry.isDirectory()) folders.push(child);
-      if (!entry.isSymbolicLink()) continue;
-      if (await isFolder(child)) folders.push(child);
-      else if (!(await exists(child)))
-        this.#problem('dangling-link', `${child} leads nowhere. Mend or remove the link.`, child);
+    // A linked SKILL.md brings its own folder along; one that is not called so might bring anything, a home folder say.
+    const real = await realpath(file);
+    if (!isSkillFile(basename(real))) {
+      const message = `${file} is a link to ${basename(real)}, which is no SKILL.md, and was left out. Link the folder instead.`;
+      problems.push(this.#problem('link-refused', message, file));
+      return undefined;
     }
-    return folders;
+    if (name !== 'SKILL.md') {
+      const message = `${file} should be called SKILL.md: other programs do not find it. Rename it.`;
+      problems.push(this.#problem('file-name-case', message, file));
+    }
+    const { dev, ino, size, mtimeNs, ctimeNs } = found;
+    const stamp = [dev, ino, size, mtimeNs, ctimeNs].join(':');
+    return {
+      path,
+      root: dirname(real),
+      file,
+      size: Number(size),
+      stamp,
+      changedAt: Number(ctimeNs / 1_000_000n),
+    };
   }
 
-  #problem(code: string, message: string, file: string): void {
-    this.problems.push({ source: this.#source, code, severity: 'warning', message, file });
+  /** Names of the folders in a folder, linked ones last: what is reached both ways is known by its own path. */
+  async #folders(
+    path: string,
+    entries: readonly Dirent[],
+    problems: Problem[],
+  ): Promise<readonly string[]> {
+    const sorted = entries
+      .filter(({ name }) => !name.startsWith('.') && !IGNORED.has(name))
+      .toSorted((a, b) => compare(a.name, b.name));
+    const own = sorted.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+    const links = sorted.filter((entry) => entry.isSymbolicLink()).map(({ name }) => name);
+    const kinds = await Promise.all(links.map((name) => kindOf(join(path, name))));
+    for (const [i, name] of links.entries()) {
+      const link = join(path, name);
+      if (kinds[i] === 'nothing') {
+        const message = `${link} leads nowhere. Mend or remove the link.`;
+        problems.push(this.#problem('dangling-link', message, link));
+      } else if (kinds[i] === 'skill-file' && !isSkillFile(name)) {
+        const message = `${link} leads to a file; a skill is a folder. Link the folder of that file.`;
+        problems.push(this.#problem('not-a-folder', message, link));
+      }
+    }
+    return [...own, ...links.filter((_, i) => kinds[i] === 'folder')];
+  }
+
+  #problem(code: string, message: string, file: string): Problem {
+    return { source: this.#options.source, code, severity: 'warning', message, file };
   }
 }
 
-async function isFolder(path: string): Promise<boolean> {
-  return stat(path).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
+async function kindOf(path: string): Promise<'folder' | 'skill-file' | 'file' | 'nothing'> {
+  try {
+    if ((await stat(path)).isDirectory()) return 'folder';
+    return isSkillFile(basename(await realpath(path))) ? 'skill-file' : 'file';
+  } catch {
+    return 'nothing';
+  }
 }
 
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
-}
-
-/** The name that a skill's folder has where it was found. */
-export const folderName = ({ path }: FoundSkill): string => basename(path);
+const isSkillFile = (name: string): boolean => name.toLowerCase() === 'skill.md';
+const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));

@@ -8,10 +8,14 @@ import {
 } from '@patchbay/files';
 import type { Problem, SkillEntry } from '@patchbay/protocols';
 
+import { strictFaults } from './strict-validation.ts';
+
 /** A SKILL.md, read. */
 export interface SkillDocument {
   readonly entry: SkillEntry;
   readonly body: string;
+  /** Its frontmatter has an end: of the head of a file nothing more is needed to know the entry. */
+  readonly closed: boolean;
 }
 
 export interface DocumentOptions {
@@ -23,6 +27,14 @@ export interface DocumentOptions {
   readonly folder: string;
   readonly origin: string;
   readonly precedence: number;
+  /** Whether the author may decide about the agent: only then is a skill always active because it says so. */
+  readonly trusted: boolean;
+  /** `strict`: what the specification's validator refuses is refused. */
+  readonly validate: 'lenient' | 'strict';
+  /** The bytes are the head of a longer file. */
+  readonly partial?: boolean;
+  /** Of the whole file, where it is known. */
+  readonly digest?: string | undefined;
 }
 
 /** Letters of any script, lower case where there is a case, digits, single hyphens inside. (Agent Skills, reference validator) */
@@ -54,17 +66,26 @@ export function readSkillDocument(
 
   const name = nameOf(data, options.folder, warn);
   const description = descriptionOf(data, body, warn);
+  const refuse = (code: string, what: string) => ({
+    refused: {
+      source: options.source,
+      code,
+      severity: 'error' as const,
+      message: `${options.file}:1 ${what}`,
+      file: options.file,
+      line: 1,
+    },
+  });
+  if (options.validate === 'strict') {
+    const faults = strictFaults(read, options.folder);
+    if (faults.length > 0)
+      return refuse('skill-invalid', `is not valid and was left out: ${faults.join('; ')}.`);
+  }
   if (name === undefined || description === undefined) {
-    return {
-      refused: {
-        source: options.source,
-        code: 'skill-empty',
-        severity: 'error',
-        message: `${options.file}:1 has nothing that says what it is for, and was left out. Give it a name and a description.`,
-        file: options.file,
-        line: 1,
-      },
-    };
+    return refuse(
+      'skill-empty',
+      'has nothing that says what it is for, and was left out. Give it a name and a description.',
+    );
   }
   checkTools(data, warn);
   const lists = {
@@ -76,8 +97,7 @@ export function readSkillDocument(
   const whenToUse = textField(data, 'when_to_use');
   const modelInvocable = booleanField(data, 'disable-model-invocation') !== true;
   const userInvocable = booleanField(data, 'user-invocable') !== false;
-  const alwaysActive =
-    booleanField(patchbayFields(data), 'always_active') ?? booleanField(data, 'always_active');
+  const alwaysActive = isAlwaysActive(data, options.trusted, warn);
   const entry: SkillEntry = {
     uri: `skill://${encodeURIComponent(name)}/SKILL.md`,
     name,
@@ -88,14 +108,20 @@ export function readSkillDocument(
     frontmatter: data,
     modelInvocable,
     userInvocable,
-    ...(alwaysActive === true ? { alwaysActive } : {}),
+    ...(alwaysActive ? { alwaysActive } : {}),
     ...(whenToUse === undefined ? {} : { whenToUse }),
     ...(lists.preApprovedTools === undefined ? {} : { preApprovedTools: lists.preApprovedTools }),
     ...(lists.embeddedTools === undefined ? {} : { embeddedTools: lists.embeddedTools }),
     ...(lists.disallowedTools === undefined ? {} : { disallowedTools: lists.disallowedTools }),
+    ...(options.digest === undefined ? {} : { digest: options.digest }),
     ...(problems.length === 0 ? {} : { problems }),
   };
-  return { entry: Object.freeze(entry), body: body.replace(/^\n+/, '').trimEnd() };
+  return {
+    entry: Object.freeze(entry),
+    body: body.replace(/^\n+/, '').trimEnd(),
+    closed:
+      read.hasFrontmatter && !read.problems.some(({ code }) => code === 'unclosed-frontmatter'),
+  };
 }
 
 type Warn = (code: string, what: string) => void;
@@ -144,6 +170,18 @@ function descriptionOf(data: FrontmatterData, body: string, warn: Warn): string 
       'has no description; its first paragraph stands in for it. Add one',
     );
   return paragraph;
+}
+
+function isAlwaysActive(data: FrontmatterData, trusted: boolean, warn: Warn): boolean {
+  const own = booleanField(patchbayFields(data), 'always_active');
+  const wanted = own ?? booleanField(data, 'always_active') ?? false;
+  if (wanted && !trusted) {
+    warn(
+      'always-active-refused',
+      'wants to be always active, which only skills of trusted sources may; it is an ordinary one. Set `trusted` on its source if it may',
+    );
+  }
+  return wanted && trusted;
 }
 
 function checkTools(data: FrontmatterData, warn: Warn): void {

@@ -1,0 +1,289 @@
+import { createHash } from 'node:crypto';
+import { realpath, stat } from 'node:fs/promises';
+import { basename, relative, sep } from 'node:path';
+
+import { isBelow, readConfined, readHead } from '@patchbay/files';
+import {
+  changeSource,
+  PatchbayError,
+  problemFrom,
+  type Capability,
+  type ChangeObservable,
+  type ChangeSource,
+  type CompileContext,
+  type OpenSkill,
+  type Problem,
+  type SkillEntry,
+  type SkillResource,
+} from '@patchbay/protocols';
+
+import { scanSkills, type FoundSkill, type ScanOptions } from './scan.ts';
+import { readSkillDocument, type DocumentOptions, type SkillDocument } from './skill-document.ts';
+import { listSkillFiles, readSkillFile } from './skill-files.ts';
+
+/** A folder to look into. */
+export interface SkillRoot {
+  readonly folder: string;
+  /** Shown to people in place of a skill's path. */
+  readonly origin?: string;
+}
+
+/** Where skills lie at the moment. */
+export interface SkillRoots {
+  readonly roots: readonly SkillRoot[];
+  readonly problems: readonly Problem[];
+}
+
+export interface FolderSkillsOptions
+  extends
+    Pick<ScanOptions, 'optional' | 'nested' | 'followLinks'>,
+    Pick<DocumentOptions, 'precedence' | 'trusted' | 'validate'> {
+  readonly id: string;
+  /** Asked at each look. */
+  readonly roots: () => SkillRoots | Promise<SkillRoots>;
+}
+
+interface Known {
+  readonly found: FoundSkill;
+  readonly root: SkillRoot;
+  readonly entry: SkillEntry | undefined;
+  readonly problems: readonly Problem[];
+  /** When the file was read, in milliseconds. */
+  readonly readAt: number;
+}
+
+type ReadDocument = SkillDocument | { readonly refused: Problem };
+
+/** What a look gave. */
+interface Seen {
+  readonly known: readonly Known[];
+  readonly byUri: ReadonlyMap<string, Known>;
+  readonly problems: readonly Problem[];
+}
+
+/** The first read takes nearly every file whole; more is read as long as the frontmatter has no end. */
+const HEAD_BYTES = 16 * 1024;
+const MAX_FILE_BYTES = 1024 * 1024;
+/** File systems count time in steps: a file that changed this shortly before it was read may change unseen. */
+const STAMP_STEP_MS = 50;
+
+/** Skills in folders. Nothing watches the folders: every compile looks at them, and reads what changed. */
+export class FolderSkills implements Capability, SkillResource, ChangeObservable {
+  readonly id: string;
+  readonly revision: () => number;
+  readonly changes: ChangeObservable['changes'];
+  readonly #options: FolderSkillsOptions;
+  readonly #changes: ChangeSource;
+  #seen: Seen = { known: [], byUri: new Map(), problems: [] };
+  #looking: Promise<Seen> | undefined;
+  #next: Promise<Seen> | undefined;
+
+  constructor(options: FolderSkillsOptions) {
+    this.id = options.id;
+    this.#options = options;
+    // Nothing watches the folders, so nothing can be vouched for.
+    this.#changes = changeSource(options.id, () => undefined);
+    this.revision = this.#changes.revision;
+    this.changes = this.#changes.subscribe;
+  }
+
+  async listSkills(context: CompileContext): Promise<readonly SkillEntry[]> {
+    const { known, problems } = await this.#look();
+    for (const problem of problems) context.report(problem);
+    return known.flatMap(({ entry }) => entry ?? []);
+  }
+
+  async skillExists(uri: string): Promise<boolean> {
+    const known = this.#seen.byUri.get(uri);
+    if (known !== undefined && (await isFile(known.found.file))) return true;
+    return (await this.#look()).byUri.has(uri);
+  }
+
+  async openSkill(uri: string): Promise<OpenSkill | undefined> {
+    const known = this.#seen.byUri.get(uri);
+    // It may be another skill by now, or none: then it takes a look at everything.
+    const open = known && (await this.#open(known, uri).catch(() => undefined));
+    if (open !== undefined) return open;
+    const now = (await this.#look()).byUri.get(uri);
+    return now && this.#open(now, uri);
+  }
+
+  async #open(known: Known, uri: string): Promise<OpenSkill | undefined> {
+    const { found } = known;
+    const bytes = await readConfined(found.root, basename(await realpath(found.file)), {
+      maxBytes: MAX_FILE_BYTES,
+    });
+    const digest = digestOf(bytes);
+    const document = this.#parse(known, bytes, { digest });
+    if ('refused' in document)
+      throw new PatchbayError('not-found', document.refused.message, { source: this.id });
+    if (document.entry.name !== known.entry?.name) return undefined;
+    return {
+      entry:
+        document.entry.uri === uri ? document.entry : Object.freeze({ ...document.entry, uri }),
+      body: document.body,
+      digest,
+      folder: found.root,
+      files: await listSkillFiles(found.root),
+      readFile: (path, options) => readSkillFile(found.root, path, options),
+    };
+  }
+
+  /**
+   * What is there now. Callers that come while a look is under way share the one after it: it has begun after they came,
+   * so that it sees what they have written.
+   */
+  #look(): Promise<Seen> {
+    if (this.#looking === undefined) {
+      const looking = this.#lookNow().finally(() => {
+        if (this.#looking === looking) this.#looking = undefined;
+      });
+      this.#looking = looking;
+      return looking;
+    }
+    const running = this.#looking;
+    this.#next ??= running
+      .catch(() => undefined)
+      .then(() => {
+        this.#next = undefined;
+        return this.#look();
+      });
+    return this.#next;
+  }
+
+  async #lookNow(): Promise<Seen> {
+    const { id, roots } = this.#options;
+    const asked = await roots();
+    const scans = await Promise.all(
+      asked.roots.map(async (root) => {
+        const scan = await scanSkills(root.folder, { ...this.#options, source: id });
+        return { ...scan, found: scan.skills.map((skill) => ({ root, skill })) };
+      }),
+    );
+    const problems = [...asked.problems, ...scans.flatMap((scan) => scan.problems)];
+    const homes = new Map<string, { readonly root: SkillRoot; readonly skill: FoundSkill }>();
+    for (const item of scans.flatMap(({ found }) => found)) {
+      const first = homes.get(item.skill.root);
+      if (first === undefined) homes.set(item.skill.root, item);
+      else if (first.skill.path !== item.skill.path)
+        problems.push(twice(id, item.skill, first.skill));
+    }
+    const before = new Map(this.#seen.known.map((known) => [known.found.file, known]));
+    const read = await Promise.all(
+      [...homes.values()].map(({ root, skill }) => this.#read(skill, root, before.get(skill.file))),
+    );
+    const byUri = new Map<string, Known>();
+    const known: Known[] = [];
+    // In the order of the roots, then of the paths: it decides which of two keeps a name.
+    const order = new Map(asked.roots.map((root, i) => [root, i]));
+    for (const item of read.toSorted(
+      (a, b) => order.get(a.root)! - order.get(b.root)! || (a.found.path < b.found.path ? -1 : 1),
+    )) {
+      const own = item.entry !== undefined && byUri.has(item.entry.uri) ? renamed(item) : item;
+      if (own.entry !== undefined) byUri.set(own.entry.uri, own);
+      known.push(own);
+    }
+    this.#seen = {
+      known,
+      byUri,
+      problems: [...problems, ...read.flatMap((item) => item.problems)],
+    };
+    return this.#seen;
+  }
+
+  /** A file that did not change is not read again, and an entry that says the same stays the same object. */
+  async #read(found: FoundSkill, root: SkillRoot, before: Known | undefined): Promise<Known> {
+    const settled = before !== undefined && before.readAt - found.changedAt > STAMP_STEP_MS;
+    if (settled && before.found.stamp === found.stamp && before.root.folder === root.folder)
+      return before.found.path === found.path ? { ...before, root } : { ...before, root, found };
+    const readAt = Date.now();
+    const failed = (problem: Problem): Known => ({
+      found,
+      root,
+      entry: undefined,
+      problems: [problem],
+      readAt,
+    });
+    if (found.size > MAX_FILE_BYTES) return failed(tooLarge(this.id, found));
+    try {
+      const document = await this.#readHead(found, root);
+      if ('refused' in document) return failed(document.refused);
+      const entry = sameAs(before?.entry, document.entry);
+      return { found, root, entry, problems: entry.problems ?? [], readAt };
+    } catch (error) {
+      return failed(problemFrom(this.id, error));
+    }
+  }
+
+  /** As much of SKILL.md as its metadata needs: until its frontmatter ends. */
+  async #readHead(found: FoundSkill, root: SkillRoot): Promise<ReadDocument> {
+    for (let size = HEAD_BYTES; ; size *= 4) {
+      const { bytes, complete } = await readHead(found.file, size);
+      const document = this.#parse({ found, root }, bytes, {
+        partial: !complete,
+        digest: complete ? digestOf(bytes) : undefined,
+      });
+      const enough = !('refused' in document) && document.closed;
+      if (complete || enough || size > MAX_FILE_BYTES) return document;
+    }
+  }
+
+  #parse(
+    { found, root }: Pick<Known, 'found' | 'root'>,
+    bytes: Uint8Array,
+    more: Pick<DocumentOptions, 'partial' | 'digest'>,
+  ): ReadDocument {
+    const { precedence, trusted, validate } = this.#options;
+    const options = {
+      source: this.id,
+      file: found.file,
+      folder: basename(found.path),
+      origin: root.origin ?? found.path,
+    };
+    return readSkillDocument(bytes, { ...options, precedence, trusted, validate, ...more });
+  }
+}
+
+/** Two skills of one name in one source: the second is reached by its path. */
+function renamed(item: Known): Known {
+  const { found, root, entry } = item;
+  if (entry === undefined) return item;
+  const path = isBelow(root.folder, found.path) ? relative(root.folder, found.path) : found.path;
+  const way = path.split(sep).map(encodeURIComponent).join('/');
+  return { ...item, entry: Object.freeze({ ...entry, uri: `skill://${way}/SKILL.md` }) };
+}
+
+function sameAs(before: SkillEntry | undefined, now: SkillEntry): SkillEntry {
+  if (before === undefined || before.digest === undefined) return now;
+  return JSON.stringify(before) === JSON.stringify(now) ? before : now;
+}
+
+function twice(source: string, skill: FoundSkill, first: FoundSkill): Problem {
+  return {
+    source,
+    code: 'skill-duplicate',
+    severity: 'warning',
+    message: `${skill.path} is the same skill as ${first.path}; it is listed once. Remove one of the links.`,
+    file: skill.file,
+  };
+}
+
+function tooLarge(source: string, { file }: FoundSkill): Problem {
+  return {
+    source,
+    code: 'file-too-large',
+    severity: 'error',
+    message: `${file} is larger than ${MAX_FILE_BYTES} bytes and was left out. Move what is in it to files beside it.`,
+    file,
+  };
+}
+
+const digestOf = (bytes: Uint8Array): string =>
+  `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+
+async function isFile(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
+}
