@@ -1,10 +1,43 @@
 import type { ActiveSkill, Json, Scope, SessionState } from '@patchbay/protocols';
 
-/** A skill that was activated, as the session remembers it. */
-export interface Activation {
+/** A skill, wherever it comes from: an entry of a compiled view is one. */
+export interface SkillReference {
   readonly source: string;
-  readonly digest: string;
+  readonly uri: string;
+}
+
+/** A skill that was activated, as the session remembers it. */
+export interface Activation extends SkillReference {
+  /** Of the text that is in the conversation; absent where none is. */
+  readonly digest?: string;
   readonly by: ActiveSkill['by'];
+}
+
+/** For whom a skill is put in force. */
+export interface ActivationOptions {
+  /** The agent, as in its scope. Default: views of the session that name no agent. */
+  readonly agent?: string | undefined;
+}
+
+/**
+ * Puts a skill in force for an agent of a session: its text is in front of the model at each request, until it is
+ * deactivated. `skill` is an entry of a compiled view, `state` the session's (`registry.state({ session })`).
+ */
+export function activateSkill(
+  state: SessionState,
+  { source, uri }: SkillReference,
+  options: ActivationOptions = {},
+): void {
+  new Activations(state, options).set({ source, uri, by: 'program' });
+}
+
+/** Ends what `activateSkill`, the model or a command began. What was said in the conversation stays there. */
+export function deactivateSkill(
+  state: SessionState,
+  skill: SkillReference,
+  options: ActivationOptions = {},
+): void {
+  new Activations(state, options).delete(skill);
 }
 
 /**
@@ -15,39 +48,50 @@ export class Activations {
   readonly #state: SessionState;
   readonly #key: string;
 
-  constructor(state: SessionState, { agent }: Scope) {
+  constructor(state: SessionState, { agent }: Pick<Scope, 'agent'> | ActivationOptions) {
     this.#state = state;
     this.#key = agent === undefined ? 'skills.active' : `skills.active:${agent}`;
   }
 
-  all(): ReadonlyMap<string, Activation> {
+  get(skill: SkillReference): Activation | undefined {
+    return this.#all().find((known) => isSame(known, skill));
+  }
+
+  set(activation: Activation): void {
+    this.#store([...this.#all().filter((known) => !isSame(known, activation)), activation]);
+  }
+
+  delete(skill: SkillReference): void {
+    this.#store(this.#all().filter((known) => !isSame(known, skill)));
+  }
+
+  #all(): readonly Activation[] {
     const stored = this.#state.get(this.#key);
-    if (!isMap(stored)) return new Map();
-    return new Map(
-      Object.entries(stored).flatMap(([name, value]) =>
-        isActivation(value) ? [[name, value]] : [],
-      ),
-    );
+    // What was restored may be anything.
+    return Array.isArray(stored) ? (stored as readonly Json[]).filter(isActivation) : [];
   }
 
-  set(name: string, activation: Activation): void {
-    this.#store(new Map([...this.all(), [name, activation]]));
-  }
-
-  #store(all: ReadonlyMap<string, Activation>): void {
-    const entries = [...all].map(
-      ([name, { source, digest, by }]) => [name, { source, digest, by }] as const,
-    );
-    this.#state.set(this.#key, Object.fromEntries(entries));
+  #store(all: readonly Activation[]): void {
+    const plain = all.map(({ source, uri, by, digest }) => ({
+      source,
+      uri,
+      by,
+      ...(digest === undefined ? {} : { digest }),
+    }));
+    this.#state.set(this.#key, plain.length === 0 ? undefined : plain);
   }
 }
 
-function isMap(value: Json | undefined): value is { readonly [key: string]: Json } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+const isSame = (a: SkillReference, b: SkillReference): boolean =>
+  a.source === b.source && a.uri === b.uri;
 
-function isActivation(value: unknown): value is Activation {
+function isActivation(value: unknown): value is Activation & Json {
   if (typeof value !== 'object' || value === null) return false;
-  const { source, digest, by } = value as Record<string, unknown>;
-  return typeof source === 'string' && typeof digest === 'string' && typeof by === 'string';
+  const { source, uri, digest, by } = value as Record<string, unknown>;
+  return (
+    typeof source === 'string' &&
+    typeof uri === 'string' &&
+    typeof by === 'string' &&
+    (digest === undefined || typeof digest === 'string')
+  );
 }

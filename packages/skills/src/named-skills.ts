@@ -1,42 +1,93 @@
 import type { PeerSkill, Problem } from '@patchbay/protocols';
 
+import { modeOf, type SkillModes } from './skill-modes.ts';
+
 /** A skill under the name by which it is reached in a view. */
 export interface NamedSkill {
   /** Its own name; `<source>:<name>` if another source's skill of that name is shown instead. */
   readonly name: string;
   readonly skill: PeerSkill;
+  /** In the catalogue, and for the model's tools. */
+  readonly forModel: boolean;
+  /** A slash command. */
+  readonly forUser: boolean;
+  /** The catalogue says no more than its name. */
+  readonly nameOnly: boolean;
 }
 
 /**
  * Every skill under one name: of several with the same name the one of greatest precedence (then the first by source) has
- * it, whatever the order in which they came.
+ * it, whatever the order in which they came. The same SKILL.md twice is one skill: by digest where both sources know it,
+ * else by what both give when they are opened. What is switched off holds no name. Sorted by name.
  */
-export function nameSkills(skills: readonly PeerSkill[]): readonly NamedSkill[] {
-  const taken = new Set<string>();
-  return skills
-    .toSorted(
-      (a, b) =>
-        (b.entry.precedence ?? 0) - (a.entry.precedence ?? 0) || compare(a.source, b.source),
-    )
-    .map((skill) => {
-      const { name, uri } = skill.entry;
-      const names = [name, `${skill.source}:${name}`, `${skill.source}:${uri}`];
-      const shown = names.find((candidate) => !taken.has(candidate)) ?? uri;
+export async function nameSkills(
+  skills: readonly PeerSkill[],
+  modes: SkillModes = {},
+): Promise<readonly NamedSkill[]> {
+  const byName = new Map<string, PeerSkill[]>();
+  const sorted = skills
+    .filter((skill) => modeOf(modes, skill) !== 'off')
+    .toSorted((a, b) => precedenceOf(b) - precedenceOf(a) || compare(a.source, b.source));
+  for (const skill of sorted) {
+    const { name } = skill.entry;
+    const others = byName.get(name);
+    if (others === undefined) byName.set(name, [skill]);
+    else if (!(await isOneOf(skill, others))) others.push(skill);
+  }
+  const taken = new Set(byName.keys());
+  const named: NamedSkill[] = [];
+  for (const [name, [first, ...others]] of byName) {
+    named.push(withMode(name, first!, modes));
+    for (const skill of others) {
+      const names = [`${skill.source}:${name}`, `${skill.source}:${skill.entry.uri}`];
+      const shown = names.find((candidate) => !taken.has(candidate)) ?? skill.entry.uri;
       taken.add(shown);
-      return { name: shown, skill };
-    })
-    .toSorted((a, b) => compare(a.name, b.name));
+      named.push(withMode(shown, skill, modes));
+    }
+  }
+  return named.toSorted((a, b) => compare(a.name, b.name));
+}
+
+function withMode(name: string, skill: PeerSkill, modes: SkillModes): NamedSkill {
+  const mode = modeOf(modes, skill);
+  const { modelInvocable, userInvocable } = skill.entry;
+  return {
+    name,
+    skill,
+    forModel: modelInvocable !== false && mode !== 'user-only',
+    forUser: userInvocable !== false,
+    nameOnly: mode === 'name-only',
+  };
+}
+
+async function isOneOf(skill: PeerSkill, others: readonly PeerSkill[]): Promise<boolean> {
+  for (const other of others) if (await isSame(skill, other)) return true;
+  return false;
+}
+
+async function isSame(a: PeerSkill, b: PeerSkill): Promise<boolean> {
+  if (a.entry.digest !== undefined && b.entry.digest !== undefined)
+    return a.entry.digest === b.entry.digest;
+  if (a.entry.description !== b.entry.description) return false;
+  try {
+    const [one, other] = await Promise.all([a.open(), b.open()]);
+    return one !== undefined && one.digest === other?.digest;
+  } catch {
+    // What cannot be read is shown: whoever calls for it is told why.
+    return false;
+  }
 }
 
 /** What to tell of skills that lost their name. */
 export function shadowProblems(named: readonly NamedSkill[]): readonly Problem[] {
+  const winners = new Map(named.map(({ name, skill }) => [name, skill]));
   return named
     .filter(({ name, skill }) => name !== skill.entry.name)
-    .map(({ name, skill }) => ({
-      source: skill.source,
+    .map(({ name, skill: { source, entry } }) => ({
+      source,
       code: 'skill-shadowed',
       severity: 'warning' as const,
-      message: `The skill "${skill.entry.name}" of ${skill.entry.origin} is hidden by another one of that name; it is reached as "${name}".`,
+      message: `The skill "${entry.name}" of ${entry.origin} is hidden by that of ${winners.get(entry.name)?.entry.origin ?? 'another source'}; it is reached as "${name}". Rename one of them.`,
     }));
 }
 
@@ -59,6 +110,8 @@ export function nearNames(named: readonly NamedSkill[], name: string): readonly 
     .slice(0, 3)
     .map(({ name: near }) => near);
 }
+
+const precedenceOf = ({ entry }: PeerSkill): number => entry.precedence ?? 0;
 
 const folded = (name: string): string => name.toLowerCase().replaceAll('_', '-');
 

@@ -15,81 +15,97 @@ import {
 } from '@patchbay/protocols';
 
 import { Activations } from './activations.ts';
-import { catalogueText } from './catalogue.ts';
-import { match, type SkillMatcher } from './matcher.ts';
+import { catalogueOf } from './catalogue.ts';
+import { BoundedMatcher, type SkillMatcher } from './matcher.ts';
 import { findSkill, nameSkills, shadowProblems, type NamedSkill } from './named-skills.ts';
+import { serverProblems } from './embedded-servers.ts';
+import type { SkillModes } from './skill-modes.ts';
 import { skillCommandText, skillContent } from './skill-text.ts';
 import { skillTools } from './skill-tools.ts';
 
 export interface SkillManagerOptions {
   /** Default `skills`. One per view: of several the deepest registration of the id counts. */
   readonly id?: string;
-  /** Chooses skills before each model request, for what the user said. Default: the model chooses from the catalogue. */
+  /** Chooses skills before the model is asked, for what the user said. Default: the model chooses from the catalogue. */
   readonly matcher?: SkillMatcher;
   /** How long the matcher may take, in milliseconds. Default 2,000. */
   readonly matcherTimeoutMs?: number;
+  /**
+   * Size of the catalogue in the system prompt, in characters. Default 32,000: about 80 skills with their descriptions.
+   * Further ones have their name only, and a problem says which.
+   */
+  readonly catalogueChars?: number;
+  /** What is made of single skills, by name or `<source>:<name>`. Default: everything that they offer. */
+  readonly modes?: SkillModes;
 }
 
 /**
  * One catalogue of every skill that a view sees, whoever serves it: metadata in the instructions, bodies by activation,
- * by the matcher, or for skills that are always active. It has no skills of its own and no state: what is active is kept
- * in the session. (RFC-0051 "SkillManagerCap")
+ * by the matcher, or for skills that are always active. It has no skills of its own, and what is active is kept in the
+ * session. (RFC-0051 "SkillManagerCap")
  */
 export class SkillManagerCapability implements Capability, CommandResource {
   readonly id: string;
-  readonly #matcher: SkillMatcher | undefined;
-  readonly #matcherTimeoutMs: number;
+  readonly #matcher: BoundedMatcher | undefined;
+  readonly #catalogueChars: number;
+  readonly #modes: SkillModes;
 
   constructor(options: SkillManagerOptions = {}) {
-    this.id = options.id ?? 'skills';
-    this.#matcher = options.matcher;
-    this.#matcherTimeoutMs = options.matcherTimeoutMs ?? 2_000;
+    const { id = 'skills', matcher, matcherTimeoutMs = 2_000, catalogueChars = 32_000 } = options;
+    this.id = id;
+    this.#matcher = matcher && new BoundedMatcher(matcher, matcherTimeoutMs);
+    this.#catalogueChars = catalogueChars;
+    this.#modes = options.modes ?? {};
   }
 
   async instructions(context: CompileContext): Promise<readonly InstructionBlock[]> {
-    const named = nameSkills(await context.peers.skills());
-    for (const problem of shadowProblems(named)) context.report(problem);
-    const text = catalogueText(forModels(named));
-    return text === undefined ? [] : [{ source: this.id, kind: 'static', text }];
+    const named = await this.#named(context);
+    for (const problem of [...shadowProblems(named), ...serverProblems(named)])
+      context.report(problem);
+    const catalogue = catalogueOf(forModels(named), this.#catalogueChars, this.id);
+    if (catalogue === undefined) return [];
+    if (catalogue.problem !== undefined) context.report(catalogue.problem);
+    return [{ source: this.id, kind: 'static', text: catalogue.text }];
   }
 
+  /** Made for one agent of one session: they close over its state. Their definitions are the same for the same skills. */
   async tools(context: CompileContext): Promise<readonly Tool[]> {
     const { peers, state, scope } = context;
-    const skills = forModels(nameSkills(await peers.skills()));
-    return skillTools(skills, {
+    const find = async () => forModels(await this.#named({ peers }));
+    return skillTools(await find(), {
       capability: this.id,
-      peers,
+      find,
       activations: new Activations(state, scope),
     });
   }
 
   async prepareTurn(turn: TurnContext): Promise<TurnContribution | undefined> {
-    const named = nameSkills(await turn.peers.skills());
+    const named = await this.#named(turn);
     if (named.length === 0) return undefined;
-    const active = new Activations(turn.state, turn.scope).all();
+    const activations = new Activations(turn.state, turn.scope);
     const matched = await this.#matched(named, turn);
-    const inForce = named.flatMap((skill): (NamedSkill & { by: ActiveSkill['by'] })[] => {
-      if (skill.skill.entry.alwaysActive === true) return [{ ...skill, by: 'always' }];
-      if (matched.has(skill.name) || matched.has(skill.skill.entry.name))
-        return [{ ...skill, by: 'matcher' }];
-      const by = active.get(skill.name)?.by;
-      return by === undefined ? [] : [{ ...skill, by }];
-    });
-    const opened = await Promise.all(inForce.map((skill) => this.#open(skill, turn)));
-    const found = opened.filter((skill) => skill !== undefined);
+    const opened = await Promise.all(
+      named.map(async (item) => {
+        const { source, entry } = item.skill;
+        const active = activations.get({ source, uri: entry.uri });
+        const by =
+          entry.alwaysActive === true
+            ? 'always'
+            : (active?.by ?? (matched.has(item.name) ? 'matcher' : undefined));
+        return by && this.#open(item, by, active?.digest, turn);
+      }),
+    );
+    const inForce = opened.filter((skill) => skill !== undefined);
     return {
-      // What the model activated is in the conversation already; everything else is put in front of it.
-      instructions: found
-        .filter(({ active: { by } }) => by !== 'model')
-        .map(({ content }) => ({ source: this.id, kind: 'dynamic', text: content })),
-      active: found.map(({ active: skill }) => skill),
-      hide: found.flatMap(({ hide }) => hide),
+      instructions: inForce.flatMap(({ instructions }) => instructions),
+      active: inForce.map(({ active }) => active),
+      hide: [...new Set(inForce.flatMap(({ hide }) => hide))],
     };
   }
 
   async listCommands(context: CompileContext): Promise<readonly CommandEntry[]> {
-    return nameSkills(await context.peers.skills())
-      .filter(({ skill }) => skill.entry.userInvocable !== false)
+    return (await this.#named(context))
+      .filter(({ forUser }) => forUser)
       .map(({ name, skill: { entry } }) => {
         const hint = entry.frontmatter?.['argument-hint'];
         const shown = Array.isArray(hint) ? `[${hint.join(', ')}]` : hint;
@@ -109,12 +125,21 @@ export class SkillManagerCapability implements Capability, CommandResource {
     args: CommandArguments,
     context: CompileContext,
   ): Promise<CommandPrompt> {
-    const found = findSkill(nameSkills(await context.peers.skills()), name);
+    const users = (await this.#named(context)).filter(({ forUser }) => forUser);
+    const found = findSkill(users, name);
     const skill = await found?.skill.open();
-    if (skill === undefined)
+    if (found === undefined || skill === undefined)
       throw new PatchbayError('not-found', `There is no skill "${name}".`, { source: this.id });
-    const text = skillCommandText(skill, args.raw);
+    const { source, entry } = found.skill;
+    const { digest } = skill;
+    const activations = new Activations(context.state, context.scope);
+    activations.set({ source, uri: entry.uri, digest, by: 'user' });
+    const text = skillCommandText(skill, args);
     return { messages: [{ role: 'user', content: [{ type: 'text', text }] }] };
+  }
+
+  async #named({ peers }: Pick<CompileContext, 'peers'>): Promise<readonly NamedSkill[]> {
+    return nameSkills(await peers.skills(), this.#modes);
   }
 
   /** A matcher that fails leaves the catalogue as it is. */
@@ -122,7 +147,7 @@ export class SkillManagerCapability implements Capability, CommandResource {
     if (this.#matcher === undefined || turn.userText === undefined) return new Set();
     try {
       const entries = forModels(named).map(({ name, skill: { entry } }) => ({ ...entry, name }));
-      return await match(this.#matcher, turn.userText, entries, this.#matcherTimeoutMs);
+      return await this.#matcher.choose(turn.turnId, turn.userText, entries);
     } catch (error) {
       turn.report(problemFrom(this.id, error));
       return new Set();
@@ -130,17 +155,22 @@ export class SkillManagerCapability implements Capability, CommandResource {
   }
 
   async #open(
-    { name, skill, by }: NamedSkill & { readonly by: ActiveSkill['by'] },
+    { name, skill }: NamedSkill,
+    by: ActiveSkill['by'],
+    /** Of the text that is in the conversation already. */
+    known: string | undefined,
     turn: TurnContext,
   ) {
     try {
       const open = await skill.open();
       if (open === undefined) return undefined;
       const { digest, body } = open;
+      const text = skillContent(name, open);
+      const said = (by === 'model' || by === 'user') && known === digest;
       return {
-        content: skillContent(name, open),
+        instructions: said ? [] : [{ source: this.id, kind: 'dynamic' as const, text }],
         active: { name, source: skill.source, digest, body, by },
-        hide: (open.entry.disallowedTools ?? []).map(toolPattern),
+        hide: (open.entry.disallowedTools ?? []).flatMap(toolPatterns),
       };
     } catch (error) {
       turn.report(problemFrom(skill.source, error));
@@ -150,10 +180,15 @@ export class SkillManagerCapability implements Capability, CommandResource {
 }
 
 const forModels = (named: readonly NamedSkill[]): readonly NamedSkill[] =>
-  named.filter(({ skill }) => skill.entry.modelInvocable !== false);
+  named.filter(({ forModel }) => forModel);
 
-/** `Bash(git *)` and `mcp__server__tool` of other clients, and our own names: the tool, wherever it comes from. */
-function toolPattern(written: string): string {
-  const name = written.replace(/\(.*\)$/, '').replace(/^mcp__/, '');
-  return name.includes('__') || name.includes('*') ? name : `*__${name}`;
+/**
+ * What `disallowed-tools` names, as other clients write it: `mcp__github__delete_repo`, `mcp__github` for all of a server,
+ * `Bash`, and `Bash(rm *)`, which can only be kept by taking the whole tool away. A bare name is that tool of any source.
+ */
+function toolPatterns(written: string): readonly string[] {
+  const name = written.replace(/\(.*\)$/, '');
+  const ofServer = /^mcp__(.+)$/.exec(name)?.[1];
+  if (ofServer !== undefined) return [ofServer.includes('__') ? ofServer : `${ofServer}__*`];
+  return name.includes('__') || name.includes('*') ? [name] : [name, `*__${name}`];
 }

@@ -2,14 +2,14 @@ import {
   PatchbayError,
   textResult,
   toPatchbayError,
-  type PeerQuery,
   type Tool,
   type ToolDefinition,
   type ToolResult,
 } from '@patchbay/protocols';
 
 import type { Activations } from './activations.ts';
-import { findSkill, nameSkills, nearNames, type NamedSkill } from './named-skills.ts';
+import { oneLine } from './catalogue.ts';
+import { findSkill, nearNames, type NamedSkill } from './named-skills.ts';
 import { skillContent } from './skill-text.ts';
 
 /** More names than this are not written into the schema: the catalogue has them anyway. */
@@ -18,7 +18,8 @@ const MAX_ENUM = 100;
 /** What the tools of one view work with. */
 export interface SkillToolContext {
   readonly capability: string;
-  readonly peers: PeerQuery;
+  /** The skills that a model may use at the moment. */
+  readonly find: () => Promise<readonly NamedSkill[]>;
   readonly activations: Activations;
 }
 
@@ -43,10 +44,10 @@ export function skillTools(
       description: 'Lists every skill with its description.',
       inputSchema: object({}),
       call: async () => {
-        const lines = (await visible(context)).map(
-          ({ name: known, skill: { entry } }) =>
-            `- ${known}: ${entry.description.replaceAll(/\s+/g, ' ')}`,
-        );
+        const lines = (await context.find()).map(({ name: known, skill: { entry } }) => {
+          const { description, whenToUse = '' } = entry;
+          return `- ${oneLine(known)}: ${oneLine(`${description} ${whenToUse}`)}`;
+        });
         return textResult(lines.join('\n') || 'There are no skills.');
       },
     }),
@@ -65,27 +66,22 @@ export function skillTools(
   ];
 }
 
-/** Skills that a model may use. */
-async function visible({ peers }: Pick<SkillToolContext, 'peers'>): Promise<readonly NamedSkill[]> {
-  return nameSkills(await peers.skills()).filter(
-    ({ skill }) => skill.entry.modelInvocable !== false,
-  );
-}
-
 async function activate(wanted: string, context: SkillToolContext): Promise<ToolResult> {
-  const skills = await visible(context);
+  const skills = await context.find();
   const found = findSkill(skills, wanted);
   const skill = await found?.skill.open();
   if (found === undefined || skill === undefined) return unknownSkill(wanted, skills);
   const { name } = found;
-  const { source } = found.skill;
-  const before = context.activations.all().get(name);
-  if (before?.digest === skill.digest && before.source === source) {
+  const { source, entry } = found.skill;
+  const { digest } = skill;
+  const before = context.activations.get({ source, uri: entry.uri });
+  if (entry.alwaysActive === true || before?.digest === digest || before?.by === 'program') {
     return textResult(
-      `The skill "${name}" is already active, and has not changed (${skill.digest}). Follow it.`,
+      `The skill "${name}" is already active, and has not changed (${digest}). Follow it. ` +
+        'Should its text be gone, read its file SKILL.md.',
     );
   }
-  context.activations.set(name, { source, digest: skill.digest, by: 'model' });
+  context.activations.set({ source, uri: entry.uri, digest, by: 'model' });
   return textResult(skillContent(name, skill));
 }
 
@@ -94,7 +90,7 @@ async function readFile(
   path: string,
   context: SkillToolContext,
 ): Promise<ToolResult> {
-  const skills = await visible(context);
+  const skills = await context.find();
   const found = findSkill(skills, wanted);
   const skill = await found?.skill.open();
   if (skill === undefined) return unknownSkill(wanted, skills);
