@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { realpath, stat } from 'node:fs/promises';
-import { basename, relative, sep } from 'node:path';
+import { basename, sep } from 'node:path';
 
-import { isBelow, readConfined, readHead } from '@patchbay/files';
+import { readConfined, readHead } from '@patchbay/files';
 import {
   changeSource,
   PatchbayError,
@@ -46,6 +46,7 @@ export interface FolderSkillsOptions
 interface Known {
   readonly found: FoundSkill;
   readonly root: SkillRoot;
+  /** As it is read, under its own name. */
   readonly entry: SkillEntry | undefined;
   readonly problems: readonly Problem[];
   /** When the file was read, in milliseconds. */
@@ -57,6 +58,7 @@ type ReadDocument = SkillDocument | { readonly refused: Problem };
 /** What a look gave. */
 interface Seen {
   readonly known: readonly Known[];
+  readonly entries: readonly SkillEntry[];
   readonly byUri: ReadonlyMap<string, Known>;
   readonly problems: readonly Problem[];
 }
@@ -74,7 +76,9 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
   readonly changes: ChangeObservable['changes'];
   readonly #options: FolderSkillsOptions;
   readonly #changes: ChangeSource;
-  #seen: Seen = { known: [], byUri: new Map(), problems: [] };
+  #seen: Seen = { known: [], entries: [], byUri: new Map(), problems: [] };
+  /** Entries that have another URI because of their neighbours. */
+  readonly #renamed = new WeakMap<SkillEntry, SkillEntry>();
   #looking: Promise<Seen> | undefined;
   #next: Promise<Seen> | undefined;
 
@@ -88,9 +92,9 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
   }
 
   async listSkills(context: CompileContext): Promise<readonly SkillEntry[]> {
-    const { known, problems } = await this.#look();
+    const { entries, problems } = await this.#look();
     for (const problem of problems) context.report(problem);
-    return known.flatMap(({ entry }) => entry ?? []);
+    return entries;
   }
 
   async skillExists(uri: string): Promise<boolean> {
@@ -172,23 +176,36 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
     const read = await Promise.all(
       [...homes.values()].map(({ root, skill }) => this.#read(skill, root, before.get(skill.file))),
     );
-    const byUri = new Map<string, Known>();
-    const known: Known[] = [];
     // In the order of the roots, then of the paths: it decides which of two keeps a name.
     const order = new Map(asked.roots.map((root, i) => [root, i]));
-    for (const item of read.toSorted(
+    const known = read.toSorted(
       (a, b) => order.get(a.root)! - order.get(b.root)! || (a.found.path < b.found.path ? -1 : 1),
-    )) {
-      const own = item.entry !== undefined && byUri.has(item.entry.uri) ? renamed(item) : item;
-      if (own.entry !== undefined) byUri.set(own.entry.uri, own);
-      known.push(own);
+    );
+    const byUri = new Map<string, Known>();
+    const entries: SkillEntry[] = [];
+    for (const item of known) {
+      if (item.entry === undefined) continue;
+      const entry = this.#under(freeUri(item.entry.uri, item.found.path, byUri), item.entry);
+      byUri.set(entry.uri, item);
+      entries.push(entry);
     }
     this.#seen = {
       known,
+      entries,
       byUri,
       problems: [...problems, ...read.flatMap((item) => item.problems)],
     };
     return this.#seen;
+  }
+
+  /** The same object for the same entry and URI. */
+  #under(uri: string, entry: SkillEntry): SkillEntry {
+    if (entry.uri === uri) return entry;
+    const before = this.#renamed.get(entry);
+    if (before?.uri === uri) return before;
+    const renamed = Object.freeze({ ...entry, uri });
+    this.#renamed.set(entry, renamed);
+    return renamed;
   }
 
   /** A file that did not change is not read again, and an entry that says the same stays the same object. */
@@ -244,13 +261,18 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
   }
 }
 
-/** Two skills of one name in one source: the second is reached by its path. */
-function renamed(item: Known): Known {
-  const { found, root, entry } = item;
-  if (entry === undefined) return item;
-  const path = isBelow(root.folder, found.path) ? relative(root.folder, found.path) : found.path;
-  const way = path.split(sep).map(encodeURIComponent).join('/');
-  return { ...item, entry: Object.freeze({ ...entry, uri: `skill://${way}/SKILL.md` }) };
+/** Two skills of one name in one source: the second is reached by as much of its path as tells it from the others. */
+function freeUri(own: string, path: string, taken: ReadonlyMap<string, unknown>): string {
+  if (!taken.has(own)) return own;
+  const parts = path.split(sep).filter((part) => part !== '');
+  const uris = parts.map((_, i) => {
+    const way = parts
+      .slice(-1 - i)
+      .map(encodeURIComponent)
+      .join('/');
+    return `skill://${way}/SKILL.md`;
+  });
+  return uris.find((uri) => !taken.has(uri)) ?? own;
 }
 
 function sameAs(before: SkillEntry | undefined, now: SkillEntry): SkillEntry {

@@ -24,9 +24,9 @@ export async function benchFolder(): Promise<BenchFolder> {
   return {
     root,
     write,
-    skill: (path, more = '', body = `Do ${path}.`) => {
+    skill: (path, more = '', body) => {
       const name = path.split('/').at(-1)!;
-      const text = `---\nname: ${name}\ndescription: Does ${name}.\n${more}---\n${body}\n`;
+      const text = `---\nname: ${name}\ndescription: Does ${name}.\n${more}---\n${body ?? `Do ${name}.`}\n`;
       return write(`${path}/SKILL.md`, text);
     },
     remove: () => rm(root, { recursive: true, force: true }),

@@ -233,6 +233,19 @@ describe('what changed', () => {
     expect(after.instructions[0]).toBe(before.instructions[0]);
   });
 
+  it('of two skills of one name gives the second its own URI back when the first goes', async () => {
+    await bench.skill('one/tdd');
+    await bench.skill('two/tdd');
+    const source = localSkills({ id: 'mine', folder: bench.root });
+    const uris = async () => (await source.listSkills(loneContext())).map(({ uri }) => uri);
+    expect(await uris()).toEqual(['skill://tdd/SKILL.md', 'skill://two/tdd/SKILL.md']);
+    const [, second] = await source.listSkills(loneContext());
+    expect((await source.listSkills(loneContext()))[1]).toBe(second);
+    expect((await source.openSkill(second!.uri, loneContext()))?.entry.uri).toBe(second!.uri);
+    await rm(join(bench.root, 'one'), { recursive: true });
+    expect(await uris()).toEqual(['skill://tdd/SKILL.md']);
+  });
+
   it('is seen by everyone who asks after it was written, however many ask at once', async () => {
     const source = localSkills({ id: 'mine', folder: bench.root });
     await bench.skill('a');
