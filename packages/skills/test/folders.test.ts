@@ -70,8 +70,8 @@ describe('links', () => {
     const compiled = await view.compile();
     expect(names(compiled)).toEqual(['real']);
     const at = (name: string) => join(bench.root, 'root', name);
-    expect(problemsOf(compiled, 'link-refused').toSorted()).toEqual(
-      ['dirlink', 'dirlink-again', 'filelink', 'rootlink'].map(at),
+    expect(new Set(problemsOf(compiled, 'link-refused'))).toEqual(
+      new Set(['dirlink', 'dirlink-again', 'filelink', 'rootlink'].map(at)),
     );
     expect(problemsOf(compiled, 'dangling-link')).toEqual([at('dangling')]);
     expect(problemsOf(compiled, 'not-a-folder')).toEqual([at('link-to-file')]);
@@ -264,16 +264,16 @@ describe('what changed', () => {
     await bench.write('demo/SKILL.md', text(0));
     const view = plug();
     await view.compile();
-    let going = true;
+    const written = new AbortController();
     const writing = (async () => {
       for (let i = 1; i <= 1_000; i++) {
         await bench.write('demo/SKILL.md.tmp', text(i));
         await rename(join(bench.root, 'demo/SKILL.md.tmp'), join(bench.root, 'demo/SKILL.md'));
       }
-      going = false;
+      written.abort();
     })();
     const seen = new Set<number>();
-    while (going) {
+    while (!written.signal.aborted) {
       const [entry] = (await view.compile()).skills;
       expect(entry?.description).toMatch(/^Version \d+\.$/);
       const [content] = await view.resources.read('skill://demo/SKILL.md');
