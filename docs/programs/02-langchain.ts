@@ -19,5 +19,7 @@ const agent = createAgent({
   ...langchain(registry.view({ session: 'user-42', agent: 'coder' })),
 });
 
-const { messages } = await agent.invoke({ messages: [{ role: 'user', content: 'Summarise the open issues.' }] });
+const { messages } = await agent.invoke({
+  messages: [{ role: 'user', content: 'Summarise the open issues.' }],
+});
 console.log(messages.at(-1)?.text);

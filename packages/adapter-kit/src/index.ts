@@ -1,1 +1,12 @@
-export {};
+export { createArgumentValidator, type ArgumentValidatorOptions } from './argument-validator.ts';
+export { errorText } from './error-text.ts';
+export { instructionText, type InstructionText } from './instruction-text.ts';
+export {
+  createProviderSchemas,
+  providerSchema,
+  type ProviderSchema,
+  type ProviderSchemaOptions,
+  type ProviderSchemas,
+} from './provider-schema.ts';
+export { planResult, type PlannedMedia, type PlanOptions, type ResultPlan } from './result-plan.ts';
+export { withoutStrictNulls } from './strict-schema.ts';

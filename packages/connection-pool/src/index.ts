@@ -1,1 +1,2 @@
-export {};
+export type { BackOff } from './back-off.ts';
+export { ConnectionPool, type InspectedConnection, type PoolOptions } from './connection-pool.ts';

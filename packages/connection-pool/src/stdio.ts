@@ -1,1 +1,1 @@
-export {};
+export { StdioTransport, type JsonRpcMessage, type StdioOptions } from './stdio/stdio-transport.ts';

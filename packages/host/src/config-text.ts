@@ -1,6 +1,6 @@
 import { PatchbayError } from '@patchbay/protocols';
 import { findNodeAtLocation, getNodeValue, parseTree, printParseErrorCode, type ParseError } from 'jsonc-parser';
-import { isCollection, isNode, LineCounter, parseDocument } from 'yaml';
+import { isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
 
 /** A place in a configuration file, from 1. */
 export interface Place {
@@ -45,11 +45,8 @@ function readYaml(file: string, text: string): ConfigText {
       for (let length = path.length; length >= 0; length--) {
         const part = path.slice(0, length);
         const parent = document.getIn(part.slice(0, -1), true);
-        const key =
-          length > 0 && isCollection(parent)
-            ? parent.items.find((item) => 'key' in item && String(item.key) === String(part.at(-1)))
-            : undefined;
-        const node = key !== undefined && 'key' in key ? key.key : document.getIn(part, true);
+        const pair = isMap(parent) ? parent.items.find(({ key }) => isScalar(key) && key.value === part.at(-1)) : undefined;
+        const node = length > 0 && pair !== undefined ? pair.key : document.getIn(part, true);
         const offset = isNode(node) ? node.range?.[0] : undefined;
         if (offset !== undefined) return place(offset);
       }

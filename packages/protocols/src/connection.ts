@@ -147,14 +147,14 @@ export interface ToolCallOptions extends RequestOptions {
 }
 
 /**
- * One connection to an MCP server: the port between `mcp` and whoever makes connections. No class of an SDK shows
- * through. Every method rejects with a {@link PatchbayError}: `aborted`, `timeout`, `connection-lost`,
+ * A connection to an MCP server: the port between `mcp` and whoever makes connections. No class of an SDK shows
+ * through. It outlives the process or socket behind it: a lost one is rebuilt at the next use. Every method rejects with a {@link PatchbayError}: `aborted`, `timeout`, `connection-lost`,
  * `outcome-unknown`, `protocol-error` (with `details.rpcCode`), `not-supported`.
  */
 export interface McpClient {
   readonly info: ServerInfo;
-  /** Aborted when the connection is gone; `reason` says why. */
-  readonly gone: AbortSignal;
+  /** Grows with every rebuilt connection: lists that were read before may be out of date. */
+  readonly generation: number;
   listTools(options?: RequestOptions): Promise<Listing<ToolDefinition>>;
   callTool(name: string, args: unknown, options?: ToolCallOptions): Promise<ToolResult>;
   listResources(options?: RequestOptions): Promise<Listing<ResourceEntry>>;
@@ -179,7 +179,10 @@ export interface McpClient {
     params?: Readonly<Record<string, unknown>>,
     options?: RequestOptions,
   ): Promise<unknown>;
-  /** Notifications of the server, each method once per arrival. Returns what ends it. */
+  /**
+   * Notifications of the server, whichever process or socket they come over. `patchbay/connection` says that the
+   * connection was made, lost, or given up. Returns what ends it.
+   */
   onNotification(listener: (method: string, params: unknown) => void): () => void;
 }
 

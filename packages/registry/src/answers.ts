@@ -46,7 +46,7 @@ export interface Answer<T> {
 
 /** What answers need to know of the rest of the registry. */
 export interface Surroundings {
-  peers(viewer: Viewer, asking: readonly Registration[]): Peers & PeerTokens;
+  peers(viewer: Viewer, asking: readonly Registration[], waiter?: Waiting): Peers & PeerTokens;
   /** A source answered after somebody stopped waiting for it. */
   late(registration: Registration, facet: Facet): void;
   /** The next number of an order that all registrations share. */
@@ -57,6 +57,8 @@ export interface Surroundings {
 /** The state of the peers as one string, or `undefined` where it cannot be told without asking them. */
 export interface PeerTokens {
   token(facet: 'skills' | 'commands'): string | undefined;
+  /** The same, by asking those who cannot tell. */
+  refresh(facet: 'skills' | 'commands'): Promise<string>;
 }
 
 /** How long to wait for an answer. */
@@ -72,7 +74,12 @@ interface Kept<T> extends Answer<T> {
   readonly tokens: ReadonlyMap<string, string | undefined>;
 }
 
-interface Asked<T> {
+/** A question that is open, and the open questions that its own answer waits for. */
+export interface Waiting {
+  readonly waitsFor: Set<Waiting>;
+}
+
+interface Asked<T> extends Waiting {
   readonly key: string;
   readonly answer: Promise<Kept<T>>;
   readonly since: number;
@@ -122,13 +129,23 @@ class FacetAnswers<F extends Facet> {
     around: Surroundings,
     asking: readonly Registration[],
     patience: Patience,
+    waiter?: Waiting,
   ): Promise<Answer<Facets[F]>> {
     for (;;) {
       const fresh = this.peek(viewer, around, asking);
       if (fresh !== undefined) return fresh;
+      const unchanged = await this.#unchanged(viewer, around, asking, waiter);
+      if (unchanged !== undefined) return unchanged;
       const key = this.#key(viewer);
-      const asked = this.#asked.get(key) ?? this.#start(key, viewer, around, asking);
+      const open = this.#asked.get(key);
+      if (open !== undefined && waiter !== undefined && leadsTo(open, waiter)) {
+        // Two that read each other: the one asked second answers without the first.
+        return this.#make(viewer, around, [...asking, this.#registration], patience.signal);
+      }
+      const asked = open ?? this.#start(key, viewer, around, asking);
+      waiter?.waitsFor.add(asked);
       const answer = await this.#wait(asked, patience, around);
+      waiter?.waitsFor.delete(asked);
       if (answer === 'late') return this.#meanwhile(viewer, asked);
       // Made for this viewer, unless making it showed that it depends on more than was known: then look again.
       if (this.#kept.get(this.#key(viewer)) === answer || this.#registration.closed) return answer;
@@ -174,6 +191,30 @@ class FacetAnswers<F extends Facet> {
     return true;
   }
 
+  /**
+   * The kept answer, if all that keeps it from holding is that peers cannot vouch for themselves, and asking them shows that
+   * they say the same as before.
+   */
+  async #unchanged(
+    viewer: Viewer,
+    around: Surroundings,
+    asking: readonly Registration[],
+    waiter: Waiting | undefined,
+  ): Promise<Kept<Facets[F]> | undefined> {
+    const kept = this.#kept.get(this.#key(viewer));
+    if (kept === undefined || kept.failure !== undefined || kept.revision !== this.#revision())
+      return undefined;
+    const peers = around.peers(viewer, [...asking, this.#registration], waiter);
+    for (const [read, token] of kept.tokens) {
+      const now =
+        read === 'skills' || read === 'commands'
+          ? await peers.refresh(read)
+          : stateToken(read, viewer);
+      if (now !== token) return undefined;
+    }
+    return kept.tokens.size > 0 ? kept : undefined;
+  }
+
   #start(
     key: string,
     viewer: Viewer,
@@ -185,22 +226,24 @@ class FacetAnswers<F extends Facet> {
     const controller = new AbortController();
     const stop = () => controller.abort(registration.gone.signal.reason);
     registration.gone.signal.addEventListener('abort', stop, { once: true });
+    const waitsFor = new Set<Waiting>();
     const asked: Asked<Facets[F]> = {
       key,
+      waitsFor,
       since: around.now(),
       controller,
       waiting: 0,
       abandoned: false,
-      answer: this.#make(viewer, around, [...asking, registration], controller.signal).then(
-        (made) => {
-          registration.gone.signal.removeEventListener('abort', stop);
-          if (this.#asked.get(key) === asked) this.#asked.delete(key);
-          this.#learn(made.reads);
-          const kept = this.#settle(this.#key(viewer), made);
-          if (asked.abandoned) around.late(registration, this.#facet);
-          return kept;
-        },
-      ),
+      answer: this.#make(viewer, around, [...asking, registration], controller.signal, {
+        waitsFor,
+      }).then((made) => {
+        registration.gone.signal.removeEventListener('abort', stop);
+        if (this.#asked.get(key) === asked) this.#asked.delete(key);
+        this.#learn(made.reads);
+        const kept = this.#settle(this.#key(viewer), made);
+        if (asked.abandoned) around.late(registration, this.#facet);
+        return kept;
+      }),
     };
     this.#asked.set(key, asked);
     return asked;
@@ -210,10 +253,11 @@ class FacetAnswers<F extends Facet> {
     viewer: Viewer,
     around: Surroundings,
     asking: readonly Registration[],
-    signal: AbortSignal,
+    signal: AbortSignal | undefined,
+    waiter?: Waiting,
   ): Promise<Made<Facets[F]>> {
-    const peers = around.peers(viewer, asking);
-    const context = new TrackedContext(viewer, peers, signal);
+    const peers = around.peers(viewer, asking, waiter);
+    const context = new TrackedContext(viewer, peers, signal ?? this.#registration.gone.signal);
     const made = { revision: this.#revision(), reads: context.reads, serial: around.next() };
     const rest = () => ({ tokens: tokensOf(context, viewer, peers), problems: context.reported });
     try {
@@ -298,6 +342,14 @@ class FacetAnswers<F extends Facet> {
     if (before?.value === undefined) return { serial: -asked.since, failure: late, problems: [] };
     return { serial: before.serial, value: before.value, problems: before.problems };
   }
+}
+
+/** Whether the answer to `from` waits, through whatever chain, for the answer to `to`. */
+function leadsTo(from: Waiting, to: Waiting, seen = new Set<Waiting>()): boolean {
+  if (from.waitsFor === to.waitsFor) return true;
+  if (seen.has(from)) return false;
+  seen.add(from);
+  return [...from.waitsFor].some((next) => leadsTo(next, to, seen));
 }
 
 interface Made<T> extends Kept<T> {

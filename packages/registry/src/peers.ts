@@ -7,7 +7,7 @@ import {
   type SkillEntry,
 } from '@patchbay/protocols';
 
-import type { Answer, Patience, PeerTokens, Surroundings } from './answers.ts';
+import type { Answer, Patience, PeerTokens, Surroundings, Waiting } from './answers.ts';
 import type { Registration } from './registration.ts';
 import { TrackedContext, type Peers } from './tracked-context.ts';
 import { passes, type Viewer } from './viewer.ts';
@@ -19,6 +19,7 @@ export class PeerAnswers implements Peers, PeerTokens {
   readonly #around: Surroundings;
   readonly #visible: readonly Registration[];
   readonly #patience: Patience;
+  readonly #waiter: Waiting | undefined;
   readonly #handedOut = new Map<'skills' | 'commands', string>();
 
   /** `asking`: who asks, and for whom that one was asked. None of them is among its own peers, so that asking ends. */
@@ -28,12 +29,14 @@ export class PeerAnswers implements Peers, PeerTokens {
     around: Surroundings,
     visible: readonly Registration[],
     patience: Patience,
+    waiter: Waiting | undefined,
   ) {
     this.#viewer = viewer;
     this.#asking = asking;
     this.#around = around;
     this.#visible = visible.filter((r) => !asking.includes(r));
     this.#patience = patience;
+    this.#waiter = waiter;
   }
 
   async skills(): Promise<readonly PeerSkill[]> {
@@ -69,6 +72,11 @@ export class PeerAnswers implements Peers, PeerTokens {
     return parts.join(' ');
   }
 
+  async refresh(facet: 'skills' | 'commands'): Promise<string> {
+    await this.#ask(facet);
+    return this.#handedOut.get(facet)!;
+  }
+
   async #ask<F extends 'skills' | 'commands'>(facet: F) {
     const asked = this.#visible.flatMap((registration) => {
       const answers = registration.answers.of(facet);
@@ -77,7 +85,13 @@ export class PeerAnswers implements Peers, PeerTokens {
     const all = await Promise.all(
       asked.map(async ({ registration, answers }) => ({
         registration,
-        answer: await answers.get(this.#viewer, this.#around, this.#asking, this.#patience),
+        answer: await answers.get(
+          this.#viewer,
+          this.#around,
+          this.#asking,
+          this.#patience,
+          this.#waiter,
+        ),
       })),
     );
     this.#handedOut.set(

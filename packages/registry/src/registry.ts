@@ -286,10 +286,15 @@ export class ExtensionRegistry implements AsyncDisposable {
       now: () => Date.now(),
       next: () => ++this.#serial,
       visible: (scope) => this.#visible(scope),
-      peers: (viewer, asking) =>
-        new PeerAnswers(viewer, asking, host, this.#visible(viewer.scope), {
-          deadlineMs: sourceTimeoutMs,
-        }),
+      peers: (viewer, asking, waiter) =>
+        new PeerAnswers(
+          viewer,
+          asking,
+          host,
+          this.#visible(viewer.scope),
+          { deadlineMs: sourceTimeoutMs },
+          waiter,
+        ),
       late: (registration, facet) =>
         this.#hub.tell(registration, { capability: registration.id, kind: KIND_OF[facet] }),
       problem: (problem) => this.#problem(problem),

@@ -1,1 +1,1 @@
-export {};
+export { localSkills, type LocalSkillsOptions } from './local-skills.ts';

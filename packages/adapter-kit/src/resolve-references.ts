@@ -1,0 +1,101 @@
+import {
+  isSchemaObject,
+  pointerSteps,
+  resolveLocal,
+  type SchemaNode,
+  type SchemaObject,
+} from './local-reference.ts';
+
+/** Where the values are names, not keywords. */
+const MAPS = new Set([
+  'properties',
+  'patternProperties',
+  'dependentSchemas',
+  '$defs',
+  'definitions',
+]);
+/** Where the value is data, not a schema. */
+const DATA = new Set(['default', 'const', 'enum', 'examples', 'required', 'type']);
+const DEFINITIONS = ['$defs', 'definitions'];
+/** After so many nodes, references are no longer followed: a few lines can describe millions of them. */
+const MAX_NODES = 1500;
+/** Providers refuse deeper ones anyway. */
+const MAX_DEPTH = 60;
+
+export interface ResolveOptions {
+  readonly inline: boolean;
+  readonly constAsEnum: boolean;
+  readonly note: (text: string) => void;
+}
+
+/** A copy in which no reference leads nowhere, and none is left with `inline`. `root` is what pointers start from. */
+export function resolveReferences(
+  schema: SchemaObject,
+  root: SchemaNode,
+  options: ResolveOptions,
+): SchemaObject {
+  let nodes = 0;
+
+  const walk = (node: SchemaNode, open: readonly string[], depth: number): SchemaNode => {
+    nodes++;
+    if (depth > MAX_DEPTH) {
+      options.note(`It is more than ${MAX_DEPTH} levels deep; the rest is shown as open.`);
+      return {};
+    }
+    if (Array.isArray(node)) return node.map((each) => walk(each, open, depth + 1));
+    if (!isSchemaObject(node)) return node;
+    if (typeof node['$ref'] === 'string') return follow(node, node['$ref'], open, depth);
+    return members(node, open, depth);
+  };
+
+  const members = (node: SchemaObject, open: readonly string[], depth: number): SchemaObject =>
+    Object.fromEntries(
+      Object.entries(node).flatMap(([key, value]): [string, SchemaNode][] => {
+        if (options.inline && DEFINITIONS.includes(key)) return [];
+        if (options.constAsEnum && key === 'const')
+          return 'enum' in node ? [] : [['enum', [value]]];
+        if (DATA.has(key)) return [[key, value]];
+        if (!MAPS.has(key) || !isSchemaObject(value)) return [[key, walk(value, open, depth + 1)]];
+        const named = Object.entries(value).map(([name, each]): [string, SchemaNode] => [
+          name,
+          walk(each, open, depth + 1),
+        ]);
+        return [[key, Object.fromEntries(named)]];
+      }),
+    );
+
+  const follow = (
+    node: SchemaObject,
+    reference: string,
+    open: readonly string[],
+    depth: number,
+  ): SchemaNode => {
+    const { $ref: _, ...siblings } = node;
+    const own = members(siblings, open, depth);
+    const target = resolveLocal(root, reference);
+    if (target === undefined) {
+      options.note(`The reference ${reference} leads nowhere in the schema; it is shown as open.`);
+      return own;
+    }
+    if (!options.inline && staysValid(reference)) return { $ref: reference, ...own };
+    const cut = (why: string) => {
+      options.note(why);
+      const type = isSchemaObject(target) ? target['type'] : undefined;
+      return { type: typeof type === 'string' ? type : 'object', ...own };
+    };
+    if (open.includes(reference))
+      return cut(`${reference} contains itself; it is cut at an open object.`);
+    if (nodes > MAX_NODES)
+      return cut('It is too large when written out; the rest is shown as open.');
+    const inlined = walk(target, [...open, reference], depth + 1);
+    return isSchemaObject(inlined) ? { ...inlined, ...own } : { ...own };
+  };
+
+  return members(schema, [], 0);
+}
+
+/** Whether a reference still leads to the same place after the top was rewritten. */
+function staysValid(reference: string): boolean {
+  const first = pointerSteps(reference)?.[0];
+  return first === undefined || first === 'properties' || DEFINITIONS.includes(first);
+}

@@ -1,0 +1,55 @@
+import {
+  PatchbayError,
+  sha256Hex,
+  type AcquireOptions,
+  type HttpServerConfig,
+  type InjectedServerConfig,
+  type ServerConfig,
+  type StdioServerConfig,
+} from '@patchbay/protocols';
+
+export const isStdio = (config: ServerConfig): config is StdioServerConfig => 'command' in config;
+export const isHttp = (config: ServerConfig): config is HttpServerConfig => 'url' in config;
+export const isInjected = (config: ServerConfig): config is InjectedServerConfig =>
+  'client' in config;
+
+/**
+ * What makes two requests share one connection: the resolved configuration, and whoever its `sharing` keeps apart. A
+ * hash: it holds environment and headers, and is safe to show.
+ * @throws PatchbayError `identity-required` for headers of an identity that nobody gave, `invalid-config`
+ */
+export function connectionKey(
+  config: ServerConfig,
+  headers: Readonly<Record<string, string>>,
+  asker: AcquireOptions,
+  objectId: (object: object) => number,
+): string {
+  return sha256Hex(
+    JSON.stringify([transportKey(config, headers, objectId), audience(config, asker)]),
+  );
+}
+
+function transportKey(
+  config: ServerConfig,
+  headers: Readonly<Record<string, string>>,
+  objectId: (object: object) => number,
+): readonly unknown[] {
+  if (isStdio(config))
+    return ['stdio', config.command, config.args ?? [], sorted(config.env ?? {}), config.cwd ?? ''];
+  if (isHttp(config)) {
+    const fetchId = config.fetch === undefined ? 0 : objectId(config.fetch);
+    return ['http', config.type ?? '', config.url, sorted(headers), fetchId];
+  }
+  if (isInjected(config)) return ['client', objectId(config.client)];
+  throw new PatchbayError('invalid-config', 'A server needs a `command`, a `url` or a `client`.');
+}
+
+function audience(config: ServerConfig, { scope, identity }: AcquireOptions): readonly unknown[] {
+  const { sharing = 'identity' } = config;
+  if (sharing === 'everyone') return ['everyone'];
+  if (sharing === 'session') return ['session', scope?.session ?? '', identity?.id ?? ''];
+  return ['identity', identity?.id ?? ''];
+}
+
+const sorted = (map: Readonly<Record<string, string>>): readonly (readonly [string, string])[] =>
+  Object.entries(map).toSorted(([a], [b]) => (a < b ? -1 : 1));

@@ -1,0 +1,73 @@
+import { PatchbayError } from '@patchbay/protocols';
+
+/** Longest time that a timer can be set to. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
+
+export interface DeadlineOptions {
+  /** Milliseconds without a sign of life. */
+  readonly idleMs: number;
+  /** Milliseconds in all. */
+  readonly totalMs?: number;
+  readonly signal?: AbortSignal | undefined;
+  /** What was waited for, for the message: `the call of "echo"`. */
+  readonly what: string;
+}
+
+/** What runs under a deadline. */
+export interface Running {
+  /** Aborted with a neutral reason: what the caller said is nobody else's business. */
+  readonly signal: AbortSignal;
+  /** A sign of life. */
+  readonly alive: () => void;
+}
+
+/**
+ * Runs something until it is done, the caller aborts, or time is up; whatever comes first settles it at once.
+ * @throws PatchbayError `aborted` (its cause is the caller's reason), `timeout`
+ */
+export async function withDeadline<T>(
+  options: DeadlineOptions,
+  run: (running: Running) => Promise<T>,
+): Promise<T> {
+  const { idleMs, totalMs = MAX_TIMER_MS, signal, what } = options;
+  const abortError = () =>
+    new PatchbayError('aborted', `${capital(what)} was aborted by its caller.`, {
+      cause: signal?.reason,
+    });
+  if (signal?.aborted === true) throw abortError();
+  const controller = new AbortController();
+  const started = performance.now();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let onAbort: (() => void) | undefined;
+  try {
+    return await new Promise<T>((resolve, reject) => {
+      const end = (error: PatchbayError, reason: string) => {
+        reject(error);
+        controller.abort(new Error(reason));
+      };
+      const alive = () => {
+        clearTimeout(timer);
+        const left = Math.min(idleMs, totalMs - (performance.now() - started), MAX_TIMER_MS);
+        timer = setTimeout(
+          () => {
+            const seconds = Math.round((performance.now() - started) / 100) / 10;
+            end(
+              new PatchbayError('timeout', `${capital(what)} had no answer within ${seconds} s.`),
+              'timeout',
+            );
+          },
+          Math.max(0, left),
+        );
+      };
+      onAbort = () => end(abortError(), 'cancelled by the caller');
+      signal?.addEventListener('abort', onAbort, { once: true });
+      alive();
+      run({ signal: controller.signal, alive }).then(resolve, reject);
+    });
+  } finally {
+    clearTimeout(timer);
+    if (onAbort !== undefined) signal?.removeEventListener('abort', onAbort);
+  }
+}
+
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

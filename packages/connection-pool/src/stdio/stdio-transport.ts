@@ -1,0 +1,299 @@
+import type { ChildProcessWithoutNullStreams } from 'node:child_process';
+
+import { PatchbayError } from '@patchbay/protocols';
+
+import { LineReader } from './line-reader.ts';
+import { signalTree } from './process-tree.ts';
+import { startChild } from './start-child.ts';
+import { Tail } from './tail.ts';
+
+/** What {@link StdioTransport} starts, and within which bounds. */
+export interface StdioOptions {
+  /** A program, looked up in the child's PATH. Never given to a shell. */
+  readonly command: string;
+  readonly args?: readonly string[];
+  /** Added to a minimal environment. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  /** Longest line that is read. Default 64 MiB. */
+  readonly maxLineBytes?: number;
+  /** How much of stderr is kept for error messages. Default 64 KiB. */
+  readonly stderrTailBytes?: number;
+  /** How long the server may take to end after its input ended, and after SIGTERM, each. Default 1,500 ms. */
+  readonly graceMs?: number;
+}
+
+/** A JSON-RPC message, as far as a transport looks at it. */
+export interface JsonRpcMessage {
+  readonly jsonrpc: '2.0';
+  readonly id?: string | number | null;
+  readonly method?: string;
+  readonly [field: string]: unknown;
+}
+
+const DEFAULTS = { maxLineBytes: 64 * 1024 * 1024, stderrTailBytes: 64 * 1024, graceMs: 1_500 };
+/** After 'exit' the last answer may still be in the pipe: read until it is quiet for so long, or for so long in all. */
+const AFTER_EXIT = { quietMs: 100, atMostMs: 1_000 };
+const PROBE = 'server/discover';
+
+/**
+ * A transport to an MCP server in a child process, for any client that takes MCP transports. What sets it apart:
+ *
+ * - the death of the server settles everything at once, also behind `npx` or `sh -c`: it acts on 'exit', not on 'close',
+ *   which a grandchild can hold back;
+ * - the whole process tree ends with it: end of input, SIGTERM, SIGKILL;
+ * - stderr is always drained, its tail is in the error; lines are read in linear time;
+ * - a server that exits at the `server/discover` probe of newer clients is started once more and told to be an older one.
+ *
+ * It has `pid` and `stderr`, by which the official client recognises a stdio transport.
+ */
+export class StdioTransport {
+  onmessage?: ((message: never) => void) | undefined;
+  onclose?: (() => void) | undefined;
+  onerror?: ((error: Error) => void) | undefined;
+  /** A line that is no JSON-RPC message: a banner, a log. At most 200 characters of it. */
+  onnoise?: ((sample: string) => void) | undefined;
+
+  readonly #options: StdioOptions & typeof DEFAULTS;
+  #child: ChildProcessWithoutNullStreams | undefined;
+  #stderr: Tail;
+  #state: 'new' | 'open' | 'closing' | 'closed' = 'new';
+  #closing: Promise<void> | undefined;
+  #lastData = 0;
+  #afterExit: ReturnType<typeof setInterval> | undefined;
+  /** The id of a probe that has not been answered; only until something else was sent. */
+  #probe: JsonRpcMessage['id'];
+  #sentOther = false;
+  #respawned = false;
+
+  constructor(options: StdioOptions) {
+    this.#options = { ...DEFAULTS, ...options };
+    this.#stderr = new Tail(this.#options.stderrTailBytes);
+  }
+
+  get pid(): number | null {
+    return this.#child?.pid ?? null;
+  }
+
+  /** Nobody may read it but this class; the property tells clients that this is a stdio transport. */
+  get stderr(): null {
+    return null;
+  }
+
+  get stderrTail(): string {
+    return this.#stderr.toString();
+  }
+
+  get isOpen(): boolean {
+    return this.#state === 'open';
+  }
+
+  /** @throws PatchbayError `connect-failed` if the program cannot be started */
+  async start(): Promise<void> {
+    if (this.#state !== 'new')
+      throw new PatchbayError('closed', 'A stdio transport is started once.');
+    this.#state = 'open';
+    try {
+      await this.#spawn();
+    } catch (error) {
+      this.#state = 'closed';
+      throw error;
+    }
+  }
+
+  /** Resolves when the whole line is handed to the operating system; rejects when the server is gone. */
+  send(message: JsonRpcMessage): Promise<void> {
+    if (message.method === PROBE && !this.#sentOther) this.#probe = message.id;
+    else this.#sentOther = true;
+    const stdin = this.#child?.stdin;
+    if (this.#state !== 'open' || stdin?.writable !== true) {
+      return Promise.reject(
+        new PatchbayError('connection-lost', 'The server is not running.', {
+          details: { neverSent: true },
+        }),
+      );
+    }
+    const line = `${JSON.stringify(message)}\n`;
+    // The callback also comes when the server dies; 'drain' would not.
+    return new Promise((resolve, reject) => {
+      stdin.write(line, (cause) => {
+        if (cause == null) resolve();
+        else
+          reject(new PatchbayError('connection-lost', 'The server closed its input.', { cause }));
+      });
+    });
+  }
+
+  /** Ends the server and everything it started. Every caller waits for the end. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  /** Synchronous last resort, for the end of our own process. */
+  killNow(): void {
+    if (this.#child !== undefined) signalTree(this.#child, 'SIGKILL');
+  }
+
+  async #spawn(): Promise<void> {
+    const { command, args, env, cwd, maxLineBytes } = this.#options;
+    const child = await startChild({ command, args, env, cwd });
+    this.#child = child;
+    const stderr = new Tail(this.#options.stderrTailBytes);
+    this.#stderr = stderr;
+    const lines = new LineReader({
+      maxBytes: maxLineBytes,
+      onLine: (line) => this.#line(line),
+      onTooLong: () => {
+        this.onerror?.(
+          new PatchbayError(
+            'too-large',
+            `A message of the server is longer than ${maxLineBytes} bytes; the connection was closed.`,
+          ),
+        );
+        void this.close();
+      },
+    });
+    child.stdout.on('data', (chunk: Buffer) => {
+      this.#lastData = Date.now();
+      if (child === this.#child) lines.push(chunk);
+    });
+    child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));
+    child.on('exit', (code, signal) => this.#exited(child, code, signal));
+    if (child.exitCode !== null || child.signalCode !== null)
+      this.#exited(child, child.exitCode, child.signalCode);
+    if (this.#state !== 'open') signalTree(child, 'SIGKILL');
+  }
+
+  #line(line: string): void {
+    let parsed: unknown;
+    try {
+      parsed = JSON.parse(line);
+    } catch {
+      this.onnoise?.(line.slice(0, 200));
+      return;
+    }
+    // Servers of 2025-03-26 may send several messages in one line.
+    for (const message of Array.isArray(parsed) ? parsed : [parsed]) {
+      if (!isJsonRpc(message)) {
+        this.onnoise?.(line.slice(0, 200));
+        continue;
+      }
+      if (this.#probe !== undefined && message.id === this.#probe && message.method === undefined)
+        this.#probe = undefined;
+      this.#deliver(message);
+    }
+  }
+
+  #deliver(message: JsonRpcMessage): void {
+    try {
+      (this.onmessage as ((message: JsonRpcMessage) => void) | undefined)?.(message);
+    } catch (error) {
+      this.onerror?.(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  #exited(
+    child: ChildProcessWithoutNullStreams,
+    code: number | null,
+    signal: NodeJS.Signals | null,
+  ): void {
+    if (child !== this.#child || this.#afterExit !== undefined || this.#state === 'closed') return;
+    signalTree(child, 'SIGKILL'); // whatever a wrapper left behind
+    if (
+      this.#state === 'open' &&
+      this.#probe !== undefined &&
+      !this.#sentOther &&
+      !this.#respawned
+    ) {
+      this.#startAgain(this.#probe, code, signal);
+      return;
+    }
+    const since = Date.now();
+    let ended = child.stdout.readableEnded;
+    child.stdout.once('end', () => (ended = true));
+    this.#afterExit = setInterval(() => {
+      const now = Date.now();
+      const quiet = now - Math.max(since, this.#lastData) >= AFTER_EXIT.quietMs;
+      if (ended || quiet || now - since > AFTER_EXIT.atMostMs) this.#down(code, signal);
+    }, 5);
+  }
+
+  /** It died of a question that older servers do not know: once more, and the question is answered for it. */
+  #startAgain(id: JsonRpcMessage['id'], code: number | null, signal: NodeJS.Signals | null): void {
+    this.#probe = undefined;
+    this.#respawned = true;
+    this.#spawn().then(
+      () =>
+        this.#deliver({
+          jsonrpc: '2.0',
+          id: id ?? null,
+          error: { code: -32601, message: `the server exited at ${PROBE} and was started again` },
+        }),
+      () => this.#down(code, signal),
+    );
+  }
+
+  #down(code: number | null, signal: NodeJS.Signals | null): void {
+    clearInterval(this.#afterExit);
+    if (this.#state === 'closed') return;
+    const asked = this.#state === 'closing';
+    this.#state = 'closed';
+    const child = this.#child;
+    for (const stream of [child?.stdin, child?.stdout, child?.stderr]) stream?.destroy();
+    if (!asked) {
+      const how = signal === null ? `with code ${code}` : `by ${signal}`;
+      this.onerror?.(
+        new PatchbayError('connection-lost', `The server ended ${how}.`, {
+          details: { exitCode: code, signal },
+        }),
+      );
+    }
+    this.onclose?.();
+  }
+
+  async #close(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || this.#state === 'closed' || this.#state === 'new') {
+      this.#state = 'closed';
+      return;
+    }
+    this.#state = 'closing';
+    const { graceMs } = this.#options;
+    const gone = new Promise<void>((resolve) => {
+      if (child.exitCode !== null || child.signalCode !== null) resolve();
+      else child.once('exit', () => resolve());
+    });
+    child.stdin.end();
+    if (!(await within(gone, graceMs))) {
+      signalTree(child, 'SIGTERM');
+      if (!(await within(gone, graceMs))) {
+        signalTree(child, 'SIGKILL');
+        await within(gone, 1_000);
+      }
+    }
+    signalTree(child, 'SIGKILL');
+    this.#down(child.exitCode, child.signalCode);
+  }
+}
+
+/** Whether it happened in time. The timer keeps the program alive: it must not end in the middle of closing. */
+async function within(done: Promise<void>, ms: number): Promise<boolean> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms);
+  });
+  try {
+    return await Promise.race([done.then(() => true), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function isJsonRpc(value: unknown): value is JsonRpcMessage {
+  if (typeof value !== 'object' || value === null) return false;
+  const { jsonrpc, method, result, error } = value as Record<string, unknown>;
+  return (
+    jsonrpc === '2.0' && (typeof method === 'string' || result !== undefined || error !== undefined)
+  );
+}

@@ -1,0 +1,101 @@
+import type { ContentPart, PromptMessage, ToolResult } from '@patchbay/protocols';
+
+type Wire = Readonly<Record<string, unknown>>;
+
+/** A content block of MCP as a part. A kind or a shape that is not known is kept whole, never dropped. */
+export function toContentPart(block: unknown): ContentPart {
+  if (!isObject(block)) return { type: 'unknown', raw: block };
+  const meta = isObject(block['_meta']) ? { meta: block['_meta'] } : {};
+  const unknown = (): ContentPart => ({ type: text(block['type']) ?? 'unknown', raw: block });
+  switch (block['type']) {
+    case 'text':
+      return text(block['text']) === undefined
+        ? unknown()
+        : { type: 'text', text: block['text'] as string, ...meta };
+    case 'image':
+    case 'audio': {
+      const [data, mimeType] = [text(block['data']), text(block['mimeType'])];
+      return data === undefined || mimeType === undefined
+        ? unknown()
+        : { type: block['type'], data, mimeType, ...meta };
+    }
+    case 'resource':
+      return toResourcePart(block['resource'], meta) ?? unknown();
+    case 'resource_link': {
+      const uri = text(block['uri']);
+      if (uri === undefined) return unknown();
+      const size = typeof block['size'] === 'number' ? { size: block['size'] } : {};
+      return {
+        type: 'resource_link',
+        uri,
+        ...texts(block, ['name', 'title', 'description', 'mimeType']),
+        ...size,
+        ...meta,
+      };
+    }
+    default:
+      return unknown();
+  }
+}
+
+/** The contents of a resource; `undefined` for what is none. */
+export function toResourcePart(
+  contents: unknown,
+  meta: { readonly meta?: Wire } = {},
+): ContentPart | undefined {
+  if (!isObject(contents)) return undefined;
+  const uri = text(contents['uri']);
+  const [inline, blob] = [text(contents['text']), text(contents['blob'])];
+  if (uri === undefined || (inline === undefined && blob === undefined)) return undefined;
+  return {
+    type: 'resource',
+    uri,
+    ...texts(contents, ['mimeType']),
+    ...(inline === undefined ? { data: blob! } : { text: inline }),
+    ...meta,
+  };
+}
+
+/** A result of `tools/call`. Whatever of it is not as it should be is left as it is; nothing is thrown. */
+export function toToolResult(result: unknown): ToolResult {
+  if (!isObject(result)) return { content: [{ type: 'unknown', raw: result }] };
+  const { content, structuredContent, isError, _meta: meta } = result;
+  return {
+    content: Array.isArray(content) ? content.map(toContentPart) : [],
+    ...(structuredContent === undefined ? {} : { structuredContent }),
+    ...(isError === true ? { isError } : {}),
+    ...(isObject(meta) ? { meta } : {}),
+  };
+}
+
+/** Messages of `prompts/get`. */
+export function toPromptMessages(result: unknown): readonly PromptMessage[] {
+  const messages = isObject(result) && Array.isArray(result['messages']) ? result['messages'] : [];
+  return messages.flatMap((message: unknown): PromptMessage[] => {
+    if (!isObject(message)) return [];
+    const { role, content } = message;
+    const parts = Array.isArray(content) ? content : [content];
+    return [
+      { role: role === 'assistant' ? 'assistant' : 'user', content: parts.map(toContentPart) },
+    ];
+  });
+}
+
+export function isObject(value: unknown): value is Wire {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export const text = (value: unknown): string | undefined =>
+  typeof value === 'string' ? value : undefined;
+
+/** The fields of an object that are texts. */
+export function texts<K extends string>(
+  from: Wire,
+  keys: readonly K[],
+): { readonly [P in K]?: string } {
+  return Object.fromEntries(
+    keys.flatMap((key) => (typeof from[key] === 'string' ? [[key, from[key]]] : [])),
+  ) as {
+    readonly [P in K]?: string;
+  };
+}

@@ -1,0 +1,83 @@
+/** What was noticed while a file was read: a code, and where. */
+export type Note = (code: FrontmatterCode, line: number, what?: string) => void;
+
+/** What can be wrong with frontmatter. Every one of them is repaired, unless it says otherwise. */
+export type FrontmatterCode =
+  | 'not-utf8'
+  | 'text-before-frontmatter'
+  | 'wrapped-in-code-fence'
+  | 'frontmatter-language'
+  | 'no-frontmatter'
+  | 'unclosed-frontmatter'
+  | 'duplicate-key'
+  | 'invalid-yaml'
+  | 'quoted-value'
+  | 'dropped-line'
+  // not repaired
+  | 'binary'
+  | 'file-too-large'
+  | 'frontmatter-too-large';
+
+/** A document taken apart. */
+export interface Fenced {
+  /** What stands between the fences; `undefined` if there are none. */
+  readonly head: string | undefined;
+  /** Line of the file on which `head` begins, from 1. */
+  readonly headLine: number;
+  readonly body: string;
+}
+
+const FENCE = /^---[ \t]*$/;
+const CLOSING = /^(?:---|\.\.\.)[ \t]*$/;
+
+/**
+ * Splits a document into frontmatter and body by lines: a fence is a line, never a part of one. Line ends are
+ * normalised. Text before the fence (blank lines, comments) and a code fence around the document are forgiven.
+ */
+export function splitFences(source: string, note: Note): Fenced {
+  let text = source.replaceAll(/\r\n?/g, '\n');
+  let skipped = 0;
+  const lead = /^(?:[ \t]*\n|[ \t]*<!--[\s\S]*?-->[ \t]*\n)+/.exec(text)?.[0];
+  if (lead !== undefined && /^[ \t]*---/.test(text.slice(lead.length))) {
+    note('text-before-frontmatter', 1);
+    text = text.slice(lead.length);
+    skipped = lead.split('\n').length - 1;
+  }
+  const wrapped = /^(`{3,})[a-z]*[ \t]*\n([ \t]*---[ \t]*\n[\s\S]*?)\n\1[ \t]*\n?$/.exec(text)?.[2];
+  if (wrapped !== undefined) {
+    note('wrapped-in-code-fence', skipped + 1);
+    text = wrapped;
+    skipped += 1;
+  }
+  const lines = text.split('\n');
+  const first = lines[0]?.trimStart() ?? '';
+  // `---js`: never an engine, never run.
+  if (/^---[ \t]*[A-Za-z]/.test(first)) {
+    note('frontmatter-language', skipped + 1, first.slice(3).trim());
+    return { head: undefined, headLine: skipped + 1, body: text };
+  }
+  if (!FENCE.test(first)) return { head: undefined, headLine: skipped + 1, body: text };
+  const end = lines.findIndex((line, i) => i > 0 && CLOSING.test(line));
+  if (end > 0) return cut(lines, end, end + 1, skipped);
+  // Without a closing fence the block ends at the first line that cannot belong to a mapping.
+  let last = 1;
+  while (last < lines.length && (isEntry(lines[last]!) || /^[ \t]+\S/.test(lines[last]!))) last++;
+  if (last === 1) return { head: undefined, headLine: skipped + 1, body: text };
+  note('unclosed-frontmatter', skipped + 1);
+  return cut(lines, last, last, skipped);
+}
+
+function cut(
+  lines: readonly string[],
+  headEnd: number,
+  bodyStart: number,
+  skipped: number,
+): Fenced {
+  return {
+    head: lines.slice(1, headEnd).join('\n'),
+    headLine: skipped + 2,
+    body: lines.slice(bodyStart).join('\n'),
+  };
+}
+
+const isEntry = (line: string): boolean => /^[A-Za-z_][\w.-]*[ \t]*:(?:\s|$)/.test(line);

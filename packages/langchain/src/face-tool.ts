@@ -1,0 +1,53 @@
+import { DynamicStructuredTool } from '@langchain/core/tools';
+import { providerSchema, type ProviderSchemaOptions } from '@patchbay/adapter-kit';
+import type { Tool, ToolDefinition } from '@patchbay/protocols';
+
+import type { Report } from './problem-report.ts';
+
+/** What a model sees of a tool: name, description, and a schema that its provider takes. */
+export type FaceOf = (tool: Tool, providerKind: string) => DynamicStructuredTool;
+
+/** What every known provider takes: no references, and no `const`, which Google's package drops. */
+export const PORTABLE: ProviderSchemaOptions = { references: 'inline', constAsEnum: true };
+
+/**
+ * One face per definition and kind of schema, so that an unchanged tool costs nothing at the next model call. Google's
+ * package refuses a whole request for one reference; the others send schemas as they are.
+ */
+export function makeFaces(report: Report): FaceOf {
+  const caches = { asWritten: new Faces(), portable: new Faces() };
+  return (tool, kind) => {
+    const isGoogle = kind === 'google' || kind === 'googlegenerativeai';
+    const cache = isGoogle ? caches.portable : caches.asWritten;
+    const known = cache.get(tool.definition);
+    if (known !== undefined) return known;
+    const face = makeFace(tool, isGoogle ? PORTABLE : {}, report);
+    cache.set(tool.definition, face);
+    return face;
+  };
+}
+
+class Faces extends WeakMap<ToolDefinition, DynamicStructuredTool> {}
+
+function makeFace(
+  { id, definition }: Tool,
+  options: ProviderSchemaOptions,
+  report: Report,
+): DynamicStructuredTool {
+  const { name, description = '', inputSchema } = definition;
+  const { schema, notes } = providerSchema(inputSchema, options);
+  for (const note of notes) {
+    report({
+      source: id.capability,
+      code: 'schema-unusable',
+      severity: 'warning',
+      message: `The schema of "${name}" is not shown to the model as it was written. ${note}`,
+    });
+  }
+  return new DynamicStructuredTool({
+    name,
+    description,
+    schema: { ...schema },
+    func: () => Promise.reject(new Error(`"${name}" is run by the middleware, not by its face.`)),
+  });
+}

@@ -1,0 +1,80 @@
+import { describeScope, type ExtensionView, type Problem } from '@patchbay/protocols';
+import { createMiddleware, type AgentMiddleware } from 'langchain';
+
+import { makeExecSettings } from './exec-settings.ts';
+import { makeFaces } from './face-tool.ts';
+import type { MediaOption } from './media-policy.ts';
+import { modelRequest } from './model-request.ts';
+import { makeReport } from './problem-report.ts';
+import { makeMediaOf } from './result-media.ts';
+import { endTurn, runContext, runState } from './run-turn.ts';
+import { callTool } from './tool-call.ts';
+
+export interface LangchainOptions {
+  /** Names the middleware: two of one name cannot be in one agent. Default: the scope of the view. */
+  readonly name?: string;
+  /** Where media in tool results go. Default `auto`. */
+  readonly media?: MediaOption;
+  /** A longer text of a result is cut for the model; the artifact keeps it whole. Default 100,000; 0 is no limit. */
+  readonly maxResultChars?: number;
+  /** Larger media are not shown to the model; the artifact keeps them. In bytes; default 5,000,000; 0 shows none. */
+  readonly maxMediaBytes?: number;
+  /**
+   * What a failing tool of the agent's own does. `to-model` (default): it is answered with its error, as `createAgent`
+   * does without middleware. `throw`: the run ends, as it does beside any other middleware that wraps tool calls.
+   */
+  readonly ownToolErrors?: 'to-model' | 'throw';
+  /**
+   * Told once of each thing that is not as its author meant it: a name that is taken, a schema that cannot be used, a part
+   * of a result that cannot be shown. Default: the first one of each source is a process warning.
+   */
+  readonly onProblem?: (problem: Problem) => void;
+}
+
+/** What `createAgent` takes. There are no static tools: a static list is frozen into the agent's graph. */
+export interface LangchainParts {
+  readonly tools: [];
+  readonly middleware: [AgentMiddleware];
+}
+
+/**
+ * A view as what `createAgent` takes: `createAgent({ model, ...langchain(view) })`.
+ *
+ * One middleware does all of it. Before each model call it takes one snapshot of the view: tools that came are offered,
+ * tools that went are not, instructions follow the agent's own system prompt, and media in results are put where this
+ * model reads them. Calls go through the view, with tracing, streaming, interrupts and the run's signal intact; what
+ * fails is answered with an error that the model can read. One agent object may run many times at once: each run has a
+ * turn of its own.
+ *
+ * Beside own tools and middleware write `tools: [...mine, ...lc.tools], middleware: [...mine, ...lc.middleware]`; a plain
+ * spread would be overwritten.
+ */
+export function langchain(view: ExtensionView, options: LangchainOptions = {}): LangchainParts {
+  const report = makeReport(options.onProblem);
+  const adapter = {
+    view,
+    report,
+    media: options.media ?? 'auto',
+    mediaOf: makeMediaOf(options.maxMediaBytes),
+    ownToolErrors: options.ownToolErrors ?? 'to-model',
+    faceOf: makeFaces(report),
+    offered: new Set<string>(),
+    exec: makeExecSettings(report, options.maxResultChars),
+  } as const;
+  const middleware = createMiddleware({
+    name: nodeName(`patchbay ${options.name ?? describeScope(view.scope)}`),
+    stateSchema: runState,
+    contextSchema: runContext,
+    // No messages: the update that goes out on streams does not repeat the history.
+    beforeAgent: () => ({ _patchbayTurn: globalThis.crypto.randomUUID(), messages: [] }),
+    wrapModelCall: async (request, handler) => handler(await modelRequest(request, adapter)),
+    wrapToolCall: (request, handler) => callTool(request, handler, adapter),
+    afterAgent: (state, runtime) => endTurn({ state, runtime }, view),
+  });
+  return { tools: [], middleware: [middleware] };
+}
+
+/** LangGraph refuses `:` and `|` in the names of nodes, and the hooks of a middleware become nodes. */
+function nodeName(name: string): string {
+  return name.replaceAll(/[:|]/g, '_');
+}

@@ -1,0 +1,78 @@
+import type { BaseMessage, SystemMessage } from '@langchain/core/messages';
+import type { ClientTool, ServerTool } from '@langchain/core/tools';
+import { instructionText } from '@patchbay/adapter-kit';
+import type { ExtensionView, Problem, Tool } from '@patchbay/protocols';
+
+import type { FaceOf } from './face-tool.ts';
+import { mediaPolicy, type MediaOption } from './media-policy.ts';
+import { shapeMessages } from './model-messages.ts';
+import type { Report } from './problem-report.ts';
+import { providerKind } from './provider-kind.ts';
+import type { MediaOf } from './result-media.ts';
+import { turnOfRun, type RunHook } from './run-turn.ts';
+import { withSystemText } from './system-message.ts';
+
+/** What the hook for model calls needs of its adapter. */
+export interface ModelRequestSettings {
+  readonly view: ExtensionView;
+  readonly media: MediaOption;
+  readonly faceOf: FaceOf;
+  readonly mediaOf: MediaOf;
+  readonly report: Report;
+  /** Every name that was ever offered. */
+  readonly offered: Set<string>;
+}
+
+/** The parts of LangChain's model request that are read or replaced. */
+export interface ShapedRequest extends RunHook {
+  readonly model: object;
+  readonly messages: BaseMessage[];
+  readonly tools: (ClientTool | ServerTool)[];
+  readonly systemMessage: SystemMessage;
+}
+
+/** The request of one model call, from one snapshot of the view. */
+export async function modelRequest<R extends ShapedRequest>(
+  request: R,
+  { view, media, mediaOf, faceOf, report, offered }: ModelRequestSettings,
+): Promise<R> {
+  const { model, messages, tools, systemMessage } = request;
+  const { signal } = request.runtime;
+  const [kind, step] = await Promise.all([
+    providerKind(model),
+    turnOfRun(request, view).prepare(signal === undefined ? {} : { signal }),
+  ]);
+  const taken = new Set(tools.map(nameOf));
+  const faces: ClientTool[] = [];
+  for (const tool of step.tools) {
+    const { name } = tool.definition;
+    if (taken.has(name)) {
+      report(clash(tool));
+      continue;
+    }
+    offered.add(name);
+    faces.push(faceOf(tool, kind));
+  }
+  const texts = instructionText(step.instructions);
+  return {
+    ...request,
+    tools: [...tools, ...faces],
+    systemMessage: withSystemText(systemMessage, [texts.static, texts.dynamic]),
+    messages: shapeMessages(messages, mediaPolicy(media, kind), mediaOf),
+  };
+}
+
+/** A tool of a provider's own is a plain object, perhaps without a name. */
+function nameOf(tool: ClientTool | ServerTool): unknown {
+  return tool['name'];
+}
+
+/** LangChain ends a run in which a static tool is replaced, so the agent's own one stays. */
+function clash({ id, definition: { name } }: Tool): Problem {
+  return {
+    source: id.capability,
+    code: 'tool-name',
+    severity: 'warning',
+    message: `The tool "${name}" is not offered, because the agent already has a tool of this name. Rename the agent's tool, or give the capability another id.`,
+  };
+}

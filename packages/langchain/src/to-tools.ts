@@ -1,0 +1,74 @@
+import { DynamicStructuredTool, type StructuredTool } from '@langchain/core/tools';
+import { providerSchema } from '@patchbay/adapter-kit';
+import type { ExtensionView, Problem, Tool, TurnView } from '@patchbay/protocols';
+
+import type { Interrupt } from './approval.ts';
+import { makeExecSettings } from './exec-settings.ts';
+import { execTool, type ExecSettings } from './exec-tool.ts';
+import { PORTABLE } from './face-tool.ts';
+import { makeReport } from './problem-report.ts';
+
+export interface ToToolsOptions {
+  /** See `LangchainOptions.maxResultChars`. */
+  readonly maxResultChars?: number;
+  /** See `LangchainOptions.onProblem`. */
+  readonly onProblem?: (problem: Problem) => void;
+  /** Gives up the wait for the view. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * The tools that a view has now, as LangChain tools for a hand-written graph with LangGraph's `ToolNode`. The list is a
+ * snapshot; the calls are not: each goes through the view, so a reconnect strands nothing and a tool that went away says
+ * so. Handed a tool call they answer with a `ToolMessage`, handed plain arguments with its text. For `createAgent` use
+ * `langchain`, which is live.
+ */
+export async function toTools(
+  view: ExtensionView,
+  options: ToToolsOptions = {},
+): Promise<StructuredTool[]> {
+  const { signal, maxResultChars, onProblem } = options;
+  const settings = makeExecSettings(makeReport(onProblem), maxResultChars);
+  const { tools } = await view.compile(signal === undefined ? {} : { signal });
+  return tools.map((tool) => new ViewTool(view, tool, settings));
+}
+
+/** What LangGraph hands to a tool beside the call. */
+interface ToolConfig {
+  readonly writer?: (chunk: unknown) => void;
+  readonly interrupt?: Interrupt;
+}
+
+/** Shows a schema that every provider takes, and runs with an open one: see {@link execTool}. */
+class ViewTool extends DynamicStructuredTool {
+  readonly #run: StructuredTool['invoke'];
+
+  constructor(view: ExtensionView, { id, definition }: Tool, settings: ExecSettings) {
+    const { name, description = '', inputSchema } = definition;
+    const { schema } = providerSchema(inputSchema, PORTABLE);
+    super({ name, description, schema: { ...schema }, func: neverCalled });
+    const turn: Pick<TurnView, 'callTool'> = {
+      callTool: async (called, args, options) => {
+        await using own = view.beginTurn();
+        return own.callTool(called, args, options);
+      },
+    };
+    this.#run = async (input, config) => {
+      const { writer, interrupt } = (config ?? {}) as ToolConfig;
+      const call = isToolCall(input) ? { name, id: input.id } : { name };
+      const origin = { turn, writer, interrupt, source: id.capability };
+      const exec = execTool(call, description, origin, settings);
+      const message = await exec.invoke(input, config);
+      return isToolCall(input) ? message : message.content;
+    };
+  }
+
+  override invoke: StructuredTool['invoke'] = (input, config) => this.#run(input, config);
+}
+
+const neverCalled = (): Promise<never> =>
+  Promise.reject(new Error('A tool of patchbay is run by `invoke`.'));
+
+function isToolCall(input: unknown): input is { readonly id: string; readonly type: 'tool_call' } {
+  return typeof input === 'object' && input !== null && 'type' in input && input.type === 'tool_call' && 'id' in input;
+}

@@ -1,0 +1,62 @@
+import { AIMessage, HumanMessage, ToolMessage, type BaseMessage } from '@langchain/core/messages';
+import {
+  defineTool,
+  type Capability,
+  type JsonSchema,
+  type ToolOptions,
+  type ToolReturn,
+  type CallContext,
+} from '@patchbay/protocols';
+import { fakeModel } from 'langchain';
+
+/** A call that the scripted model makes; its id is its name and its place in the step. */
+export interface ScriptedCall {
+  readonly name: string;
+  readonly args?: Record<string, unknown>;
+  readonly id?: string;
+}
+
+/** A model that makes these calls, one array per step, and then says "done". */
+export function script(...steps: readonly (readonly ScriptedCall[])[]): ReturnType<typeof fakeModel> {
+  const model = fakeModel();
+  for (const step of steps) {
+    model.respondWithTools(step.map((call, at) => ({ args: {}, id: `${call.name}-${at}`, ...call })));
+  }
+  return model.respond(new AIMessage('done'));
+}
+
+export const ask = (text = 'go'): { messages: BaseMessage[] } => ({
+  messages: [new HumanMessage(text)],
+});
+
+type Call = (args: Readonly<Record<string, unknown>>, context: CallContext) => ToolReturn | Promise<ToolReturn>;
+
+/** A capability with one tool per function. */
+export function capability(
+  id: string,
+  tools: Readonly<Record<string, Call | Omit<ToolOptions, 'capability' | 'name'>>>,
+  more: Partial<Capability> = {},
+): Capability {
+  const made = Object.entries(tools).map(([name, tool]) =>
+    defineTool({
+      capability: id,
+      name,
+      description: name,
+      inputSchema: ANY_X,
+      ...(typeof tool === 'function' ? { call: tool } : tool),
+    }),
+  );
+  return { id, tools: async () => made, ...more };
+}
+
+const ANY_X: JsonSchema = { type: 'object', properties: { x: { type: 'number' } } };
+
+export const toolMessages = ({ messages }: { readonly messages: readonly BaseMessage[] }): ToolMessage[] =>
+  messages.filter((message) => ToolMessage.isInstance(message));
+
+/** `status:text` of every tool message. */
+export const outcomes = (result: { readonly messages: readonly BaseMessage[] }): string[] =>
+  toolMessages(result).map(({ status, content }) => `${status}:${String(content)}`);
+
+export const kinds = (messages: readonly BaseMessage[]): string =>
+  messages.map((message) => message.getType()).join();

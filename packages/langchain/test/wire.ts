@@ -1,0 +1,61 @@
+import { ChatAnthropic } from '@langchain/anthropic';
+import { ChatGoogle } from '@langchain/google';
+import type { BaseMessage } from '@langchain/core/messages';
+import { ChatOpenAI } from '@langchain/openai';
+import { createAgent, type AgentMiddleware } from 'langchain';
+
+/** A request body as a provider package sends it. */
+export interface WireBody {
+  readonly [key: string]: unknown;
+}
+
+/** Catches the request and answers with a refusal: nothing leaves the machine. */
+function recorder() {
+  const bodies: WireBody[] = [];
+  const fetch = async (input: unknown, init?: { readonly body?: unknown }): Promise<Response> => {
+    const text = init?.body ?? (input instanceof Request ? await input.text() : '{}');
+    bodies.push(JSON.parse(String(text)) as WireBody);
+    return Response.json({ error: { message: 'stop' } }, { status: 400 });
+  };
+  return { bodies, fetch: fetch as typeof globalThis.fetch };
+}
+
+const key = { apiKey: 'x', maxRetries: 0 };
+
+/** One model of each provider package, with the request that it makes. */
+export const providers = {
+  'openai chat': (fetch: typeof globalThis.fetch) =>
+    new ChatOpenAI({ ...key, model: 'gpt-4o', configuration: { fetch } }),
+  'openai responses': (fetch: typeof globalThis.fetch) =>
+    new ChatOpenAI({ ...key, model: 'gpt-4o', useResponsesApi: true, configuration: { fetch } }),
+  anthropic: (fetch: typeof globalThis.fetch) =>
+    new ChatAnthropic({ ...key, model: 'claude-sonnet-4-5', clientOptions: { fetch } }),
+} as const;
+
+export type Provider = keyof typeof providers | 'google';
+
+/** What an agent with this middleware would send for these messages. */
+export async function sent(
+  provider: Provider,
+  middleware: AgentMiddleware[],
+  messages: BaseMessage[],
+): Promise<WireBody> {
+  const { bodies, fetch } = recorder();
+  const before = globalThis.fetch;
+  try {
+    if (provider === 'google') globalThis.fetch = fetch;
+    const model =
+      provider === 'google'
+        ? new ChatGoogle({ ...key, model: 'gemini-2.5-flash' })
+        : providers[provider](fetch);
+    const end = await createAgent({ model, middleware }).invoke({ messages }).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    const body = bodies[0];
+    if (body === undefined) throw new Error(`${provider} sent nothing`, { cause: end });
+    return body;
+  } finally {
+    globalThis.fetch = before;
+  }
+}

@@ -1,0 +1,228 @@
+import { createRequire } from 'node:module';
+import { copyFile, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { ConnectionPool, type PoolOptions } from '@patchbay/connection-pool';
+import { McpServerCapability, type McpServerOptions } from '@patchbay/mcp';
+import type { Problem, StdioServerConfig, Tool } from '@patchbay/protocols';
+import { ExtensionRegistry } from '@patchbay/registry';
+import { describe, expect, it } from 'vitest';
+
+const RAW = fileURLToPath(new URL('fixtures/raw-server.mjs', import.meta.url));
+const raw = (options: Readonly<Record<string, unknown>> = {}): StdioServerConfig => ({
+  command: process.execPath,
+  args: [RAW, JSON.stringify({ lifeMs: 60_000, ...options })],
+});
+const npmServer = (name: string, ...args: string[]): StdioServerConfig => {
+  const folder = dirname(
+    createRequire(import.meta.url).resolve(`@modelcontextprotocol/${name}/package.json`),
+  );
+  return { command: process.execPath, args: [join(folder, 'dist/index.js'), ...args] };
+};
+
+function board(options: Omit<McpServerOptions, 'connections'>, poolOptions: PoolOptions = {}) {
+  const pool = new ConnectionPool({ backOff: { firstMs: 1, maxMs: 20 }, ...poolOptions });
+  const problems: Problem[] = [];
+  const registry = new ExtensionRegistry({ onProblem: (problem) => void problems.push(problem) });
+  const capability = new McpServerCapability({ ...options, connections: pool });
+  registry.register(capability);
+  return {
+    pool,
+    registry,
+    capability,
+    problems,
+    [Symbol.asyncDispose]: async () => {
+      await registry.close();
+      await pool.close();
+    },
+  };
+}
+const names = ({ tools }: { readonly tools: readonly Tool[] }) =>
+  tools.map(({ definition }) => definition.name);
+
+describe('a server through registry and pool', () => {
+  it('lists and calls the file server', async () => {
+    const folder = await realpath(await mkdtemp(join(tmpdir(), 'patchbay-mcp-')));
+    try {
+      await writeFile(join(folder, 'a.txt'), 'hello');
+      await using plugged = board({ id: 'files', server: npmServer('server-filesystem', folder) });
+      const view = await plugged.registry.view({ session: 's' }).compile();
+      expect(view.problems).toEqual([]);
+      expect(names(view)).toContain('files__read_text_file');
+      const result = await view.callTool('files__read_text_file', { path: join(folder, 'a.txt') });
+      expect(result.content[0]).toEqual({ type: 'text', text: 'hello' });
+      expect(result.structuredContent).toEqual({ content: 'hello' });
+      expect(await view.callTool('files__read_text_file', { path: '/etc/passwd' })).toMatchObject({
+        isError: true,
+      });
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+
+  it('gives tools, prompts and resources of the everything server', async () => {
+    await using plugged = board({ id: 'all', server: npmServer('server-everything', 'stdio') });
+    const view = plugged.registry.view();
+    const compiled = await view.compile();
+    expect(names(compiled)).toContain('all__echo');
+    expect(await compiled.callTool('all__echo', { message: 'hi' })).toMatchObject({
+      content: [{ type: 'text', text: 'Echo: hi' }],
+    });
+    expect(
+      plugged.problems.filter(({ message }) => message.includes('run as a task')).length,
+    ).toBeLessThanOrEqual(1);
+    const commands = await view.commands.list();
+    expect(commands.map(({ name }) => name)).toContain('args-prompt');
+    expect(await view.commands.resolve('/args-prompt Berlin "the state"')).toMatchObject({
+      ok: true,
+      content: [{ type: 'text', text: expect.stringContaining('Berlin') }],
+    });
+    expect(await view.commands.resolve('/args-prompt')).toMatchObject({
+      ok: false,
+      message: expect.stringContaining('`city`'),
+    });
+    const [resource] = await view.resources.list();
+    expect(resource?.uri).toMatch(/^mcp:\/\/all\//);
+    expect(await view.resources.exists(resource!.uri)).toBe(true);
+    expect((await view.resources.read(resource!.uri))[0]).toMatchObject({ type: 'resource' });
+  });
+
+  it('costs one listing for a hundred sessions, and none when nothing changed', async () => {
+    await using plugged = board({ id: 'raw', server: raw() });
+    const views = Array.from({ length: 100 }, (_, i) =>
+      plugged.registry.view({ session: `s${i}` }),
+    );
+    const compiled = await Promise.all(views.map((view) => view.compile()));
+    expect(new Set(compiled.map(({ tools }) => tools[0])).size).toBe(1);
+    const { calls } = plugged.pool.inspect()[0]!;
+    await Promise.all(views.map((view) => view.compile()));
+    expect(plugged.pool.inspect()[0]!.calls).toBe(calls);
+    expect(calls).toBe(1);
+  });
+
+  it('kimi-code-1138: shows a changed tool list at the next compile, keeps the definitions of the rest', async () => {
+    await using plugged = board({ id: 'raw', server: raw() });
+    const view = plugged.registry.view();
+    const before = await view.compile();
+    const stop = new AbortController();
+    const changes = view.changes({ signal: stop.signal })[Symbol.asyncIterator]();
+    const heard = (async () => {
+      for (;;) {
+        const { value } = await changes.next();
+        if (value?.kind === 'tools_changed') return;
+      }
+    })();
+    await before.callTool('raw__changed', {});
+    await heard;
+    stop.abort();
+    const after = await view.compile();
+    expect(names(after)).toContain('raw__added0');
+    const echo = ({ tools }: typeof after) =>
+      tools.find(({ id }) => id.name === 'echo')?.definition;
+    expect(echo(after)).toBe(echo(before));
+  });
+
+  it('keeps the tools while a lost server has not been used again, and rebuilds it at the next call', async () => {
+    await using plugged = board({ id: 'raw', server: raw() });
+    const view = plugged.registry.view();
+    const compiled = await view.compile();
+    await expect(compiled.callTool('raw__die', {})).rejects.toMatchObject({
+      code: 'outcome-unknown',
+    });
+    expect(plugged.capability.status()).toMatchObject({ state: 'lost' });
+    const lost = await view.compile();
+    expect(names(lost)).toEqual(names(compiled));
+    expect(await lost.callTool('raw__echo', { text: 'back' })).toMatchObject({
+      content: [{ text: 'back' }],
+    });
+    expect(plugged.capability.status()).toMatchObject({ state: 'ready' });
+    expect(names(await view.compile())).toEqual(names(compiled));
+  });
+
+  it('leaves out the tools of a server that cannot be rebuilt, and says when it is tried again', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'patchbay-mcp-'));
+    const script = join(folder, 'server.mjs');
+    await copyFile(RAW, script);
+    const server = { command: process.execPath, args: [script, '{"lifeMs":60000}'] };
+    await using plugged = board(
+      { id: 'raw', server },
+      { backOff: { attempts: 2, firstMs: 1, maxMs: 60_000 }, random: () => 1 },
+    );
+    const view = plugged.registry.view();
+    const compiled = await view.compile();
+    await rm(folder, { recursive: true });
+    await expect(compiled.callTool('raw__die', {})).rejects.toMatchObject({
+      code: 'outcome-unknown',
+    });
+    expect(names(await view.compile())).toEqual(names(compiled));
+    await expect(compiled.callTool('raw__echo', {})).rejects.toMatchObject({
+      code: 'connect-failed',
+    });
+    expect(plugged.capability.status()).toMatchObject({
+      state: 'degraded',
+      retryAt: expect.any(String),
+    });
+    const without = await view.compile();
+    expect(without.tools).toEqual([]);
+    expect(without.problems[0]).toMatchObject({ source: 'raw', retryAt: expect.any(String) });
+  });
+
+  it('is only a problem if it cannot be reached', async () => {
+    await using plugged = board(
+      { id: 'gone', server: { command: 'no-such-command-x' } },
+      { backOff: { firstMs: 60_000 } },
+    );
+    const view = plugged.registry.view();
+    const compiled = await view.compile();
+    expect(compiled.tools).toEqual([]);
+    expect(compiled.problems).toMatchObject([
+      {
+        source: 'gone',
+        code: 'connect-failed',
+        since: expect.any(String),
+        retryAt: expect.any(String),
+      },
+    ]);
+    expect(compiled.problems[0]?.message).toContain('no-such-command-x');
+    expect(compiled.instructions.at(-1)?.text).toContain('gone');
+    expect(await view.compile()).toBe(compiled);
+  });
+});
+
+describe('options', () => {
+  it('offers only what the filter lets through', async () => {
+    await using plugged = board({
+      id: 'raw',
+      server: raw(),
+      include: ['echo', 'slow', 'h*'],
+      exclude: ['html'],
+    });
+    expect(names(await plugged.registry.view().compile())).toEqual([
+      'raw__echo',
+      'raw__huge',
+      'raw__slow',
+    ]);
+  });
+
+  it('does not start a lazy server before its first call, then corrects its list', async () => {
+    const tools = [{ name: 'echo', inputSchema: { type: 'object' } }];
+    await using plugged = board({ id: 'raw', server: raw(), lazy: true, tools });
+    const view = plugged.registry.view();
+    const compiled = await view.compile();
+    expect(names(compiled)).toEqual(['raw__echo']);
+    expect(plugged.pool.inspect()).toEqual([]);
+    expect(await compiled.callTool('raw__echo', { text: 'hi' })).toMatchObject({
+      content: [{ text: 'hi' }],
+    });
+    expect(names(await view.compile()).length).toBeGreaterThan(20);
+  });
+
+  it('keeps the lists of identities apart', async () => {
+    await using plugged = board({ id: 'raw', server: raw() });
+    for (const id of ['ann', 'bob', 'ann'])
+      await plugged.registry.view({}, { identity: { id } }).compile();
+    expect(plugged.pool.inspect()).toHaveLength(2);
+  });
+});

@@ -1,0 +1,164 @@
+import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+
+import { ExtensionRegistry } from '@patchbay/registry';
+import { MockLanguageModelV4 } from 'ai/test';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+
+import { BuildJobs } from '../docs/programs/05-own-capability.ts';
+
+/** The example programs as their readers run them: in a project folder that has the server and a skill. */
+describe('the programs of the documentation', () => {
+  const before = process.cwd();
+  let project: string;
+
+  beforeEach(async () => {
+    project = await realpath(await mkdtemp(join(tmpdir(), 'patchbay-programs-')));
+    await installServer(project);
+    await mkdir(join(project, '.agents/skills/greet'), { recursive: true });
+    await writeFile(
+      join(project, '.agents/skills/greet/SKILL.md'),
+      '---\nname: greet\ndescription: Greets.\n---\nSay hello.\n',
+    );
+    await writeFile(join(project, 'README.md'), '# A project\n');
+    process.chdir(project);
+    vi.resetModules();
+  });
+
+  afterEach(async () => {
+    process.chdir(before);
+    vi.unstubAllEnvs();
+    vi.unstubAllGlobals();
+    vi.restoreAllMocks();
+    await rm(project, { recursive: true, force: true });
+  });
+
+  it('01: an agent of the Vercel AI SDK', async () => {
+    const seen: { readonly tools: readonly string[]; readonly system: string }[] = [];
+    vi.stubGlobal('AI_SDK_DEFAULT_PROVIDER', {
+      languageModel: () => answering(seen),
+      specificationVersion: 'v4',
+    });
+    const said = vi.spyOn(console, 'log').mockImplementation(() => undefined);
+    await import('../docs/programs/01-ai-sdk.ts');
+    expect(said).toHaveBeenCalledWith('All quiet.');
+    expect(seen[0]?.tools).toEqual(
+      expect.arrayContaining(['activate_skill', 'files__read_text_file']),
+    );
+    expect(seen[0]?.system).toMatch(/^You help with this repository\.[\s\S]*greet/);
+  });
+
+  it('02: an agent of LangChain', async () => {
+    const bodies: {
+      readonly tools: readonly { readonly name: string }[];
+      readonly system: unknown;
+    }[] = [];
+    vi.stubEnv('ANTHROPIC_API_KEY', 'none');
+    vi.stubGlobal('fetch', async (_url: unknown, init?: { readonly body?: unknown }) => {
+      bodies.push(JSON.parse(String(init?.body)) as (typeof bodies)[number]);
+      return Response.json({
+        id: 'msg_1',
+        type: 'message',
+        role: 'assistant',
+        model: 'claude-sonnet-4-5',
+        content: [{ type: 'text', text: 'All quiet.' }],
+        stop_reason: 'end_turn',
+        usage: { input_tokens: 1, output_tokens: 1 },
+      });
+    });
+    const said = vi.spyOn(console, 'log').mockImplementation(() => undefined);
+    await import('../docs/programs/02-langchain.ts');
+    expect(said).toHaveBeenCalledWith('All quiet.');
+    expect(bodies[0]?.tools.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['activate_skill', 'files__read_text_file']),
+    );
+    expect(JSON.stringify(bodies[0]?.system)).toMatch(
+      /You help with this repository\.[\s\S]*greet/,
+    );
+  });
+
+  it('03: by hand, with only the packages that are needed', async () => {
+    const said = vi.spyOn(console, 'log').mockImplementation(() => undefined);
+    await import('../docs/programs/03-by-hand.ts');
+    const [[tools, problems], [content]] = said.mock.calls as unknown as [
+      [readonly string[], readonly unknown[]],
+      [unknown],
+    ];
+    expect(tools).toEqual(expect.arrayContaining(['list_skills', 'files__read_text_file']));
+    expect(problems).toEqual([]);
+    expect(content).toEqual({ type: 'text', text: '# A project\n' });
+  });
+
+  it('05: a capability of one’s own', async () => {
+    const jobs = new Set(['nightly', 'docs']);
+    const listeners = new Set<() => void>();
+    const service = {
+      jobs: async () => [...jobs].map((name) => ({ name })),
+      stop: async (name: string) => void jobs.delete(name),
+      onChange: (listener: () => void) => {
+        listeners.add(listener);
+        return () => listeners.delete(listener);
+      },
+    };
+    await using registry = new ExtensionRegistry();
+    registry.register(new BuildJobs(service));
+    const view = registry.view();
+    const { callTool, tools } = await view.compile();
+    expect(tools.map(({ definition }) => definition.name)).toEqual([
+      'builds__stop_docs',
+      'builds__stop_nightly',
+    ]);
+    const stop = new AbortController();
+    const changes = view.changes({ signal: stop.signal })[Symbol.asyncIterator]();
+    const change = changes.next();
+    expect(await callTool('builds__stop_docs', {})).toEqual({
+      content: [{ type: 'text', text: 'stopped' }],
+    });
+    for (const listener of listeners) listener();
+    expect((await change).value).toEqual({ capability: 'builds', kind: 'tools_changed' });
+    expect((await view.compile()).tools).toHaveLength(1);
+    stop.abort();
+    expect(listeners.size).toBe(0);
+  });
+});
+
+function answering(
+  seen: { readonly tools: readonly string[]; readonly system: string }[],
+): MockLanguageModelV4 {
+  return new MockLanguageModelV4({
+    doGenerate: async ({ tools = [], prompt }) => {
+      seen.push({
+        tools: tools.map(({ name }) => name),
+        system: prompt
+          .flatMap((message) => (message.role === 'system' ? [message.content] : []))
+          .join('\n'),
+      });
+      const none = { total: 1, noCache: 1, cacheRead: undefined, cacheWrite: undefined };
+      return {
+        content: [{ type: 'text', text: 'All quiet.' }],
+        finishReason: { unified: 'stop', raw: undefined },
+        usage: { inputTokens: none, outputTokens: { total: 1, text: 1, reasoning: undefined } },
+        warnings: [],
+      };
+    },
+  });
+}
+
+/** Puts the locked copy of the file server where `npx` finds it, so that nothing is downloaded. */
+async function installServer(folder: string): Promise<void> {
+  const name = '@modelcontextprotocol/server-filesystem';
+  const source = dirname(createRequire(import.meta.url).resolve(`${name}/package.json`));
+  await mkdir(join(folder, 'node_modules/@modelcontextprotocol'), { recursive: true });
+  await mkdir(join(folder, 'node_modules/.bin'), { recursive: true });
+  await symlink(source, join(folder, 'node_modules', name));
+  await symlink(
+    join(source, 'dist/index.js'),
+    join(folder, 'node_modules/.bin/mcp-server-filesystem'),
+  );
+  await writeFile(
+    join(folder, 'package.json'),
+    JSON.stringify({ name: 'project', private: true, dependencies: { [name]: '*' } }),
+  );
+}
