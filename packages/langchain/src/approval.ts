@@ -1,4 +1,9 @@
-import { PatchbayError, type CallOptions, type ToolResult, type TurnView } from '@patchbay/protocols';
+import {
+  PatchbayError,
+  type CallOptions,
+  type ToolResult,
+  type TurnView,
+} from '@patchbay/protocols';
 import type { HITLRequest } from 'langchain';
 
 import { bubbleUp } from './control-flow.ts';
@@ -52,7 +57,8 @@ function ask(call: AskedCall, required: PatchbayError, interrupt: Interrupt): un
 
 /** The arguments to call with. */
 function decided({ name, args }: AskedCall, answer: unknown): unknown {
-  const decisions = isRecord(answer) && Array.isArray(answer['decisions']) ? answer['decisions'] : [];
+  const decisions =
+    isRecord(answer) && Array.isArray(answer['decisions']) ? answer['decisions'] : [];
   const decision: unknown = decisions[0];
   if (isRecord(decision)) {
     if (decision['type'] === 'approve') return args;

@@ -50,7 +50,12 @@ export function execTool(
   const { validator } = settings;
   const ids = id === undefined ? {} : { callId: id };
   const onProgress = (progress: Progress) =>
-    writer?.({ type: 'patchbay.progress', tool: name, ...ids, ...progress } satisfies ProgressChunk);
+    writer?.({
+      type: 'patchbay.progress',
+      tool: name,
+      ...ids,
+      ...progress,
+    } satisfies ProgressChunk);
   return new DynamicStructuredTool({
     name,
     description,
@@ -58,7 +63,12 @@ export function execTool(
     metadata: { patchbay: true },
     func: async (args: unknown, _manager, config): Promise<ToolMessage> => {
       const signal = config?.signal;
-      const options = { ...ids, ...(signal === undefined ? {} : { signal }), onProgress, validator };
+      const options = {
+        ...ids,
+        ...(signal === undefined ? {} : { signal }),
+        onProgress,
+        validator,
+      };
       try {
         const result = await callAsking(turn, { name, args }, options, interrupt);
         return resultMessage({ ...call, source: origin.source }, result, settings);

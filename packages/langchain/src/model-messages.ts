@@ -27,7 +27,12 @@ export function shapeMessages(
   for (const message of messages) {
     if (ToolMessage.isInstance(message)) {
       const media = mediaOf(message);
-      out.push(withMedia(message, media.filter(({ kind }) => policy[kind] === 'tool')));
+      out.push(
+        withMedia(
+          message,
+          media.filter(({ kind }) => policy[kind] === 'tool'),
+        ),
+      );
       const toUser = media.filter(({ kind }) => kind === 'image' && policy.image === 'user');
       waiting.push(...toUser.map((image) => imageMessage(message, image)));
       continue;

@@ -70,5 +70,11 @@ const neverCalled = (): Promise<never> =>
   Promise.reject(new Error('A tool of patchbay is run by `invoke`.'));
 
 function isToolCall(input: unknown): input is { readonly id: string; readonly type: 'tool_call' } {
-  return typeof input === 'object' && input !== null && 'type' in input && input.type === 'tool_call' && 'id' in input;
+  return (
+    typeof input === 'object' &&
+    input !== null &&
+    'type' in input &&
+    input.type === 'tool_call' &&
+    'id' in input
+  );
 }

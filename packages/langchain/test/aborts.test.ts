@@ -54,7 +54,10 @@ describe('an abort', () => {
     const reason = new DOMException('too slow', 'TimeoutError');
     events.once('started', () => stop.abort(reason));
     const heard = once(events, 'aborted');
-    const agent = createAgent({ model: script([{ name: 'c__slow' }]), ...langchain(registry.view()) });
+    const agent = createAgent({
+      model: script([{ name: 'c__slow' }]),
+      ...langchain(registry.view()),
+    });
     await expect(agent.invoke(ask(), { signal: stop.signal })).rejects.toBe(reason);
     expect(await heard).toEqual([reason]);
   });
@@ -64,7 +67,10 @@ describe('an abort', () => {
     const { events, capability: made } = slow();
     registry.register(made);
     const heard = once(events, 'aborted');
-    const agent = createAgent({ model: script([{ name: 'c__slow' }]), ...langchain(registry.view()) });
+    const agent = createAgent({
+      model: script([{ name: 'c__slow' }]),
+      ...langchain(registry.view()),
+    });
     for await (const _ of await agent.stream(ask(), { streamMode: 'custom' })) break;
     expect(await heard).toHaveLength(1);
   });

@@ -47,9 +47,13 @@ describe('tools of a view', () => {
   it('that are hidden in this turn are neither offered nor run', async () => {
     await using registry = new ExtensionRegistry();
     registry.register(
-      capability('c', { open: () => 'open', secret: () => 'never' }, {
-        prepareTurn: async ({ userText }) => ({ hide: userText === 'go' ? ['c__secret'] : [] }),
-      }),
+      capability(
+        'c',
+        { open: () => 'open', secret: () => 'never' },
+        {
+          prepareTurn: async ({ userText }) => ({ hide: userText === 'go' ? ['c__secret'] : [] }),
+        },
+      ),
     );
     const seen: string[][] = [];
     const lc = langchain(registry.view());
@@ -76,7 +80,10 @@ describe('tools of a view', () => {
   it('that nobody knows are left to LangChain', async () => {
     await using registry = new ExtensionRegistry();
     registry.register(capability('c', { a: () => 'a' }));
-    const agent = createAgent({ model: script([{ name: 'never' }]), ...langchain(registry.view()) });
+    const agent = createAgent({
+      model: script([{ name: 'never' }]),
+      ...langchain(registry.view()),
+    });
     expect(outcomes(await agent.invoke(ask()))).toEqual([
       expect.stringMatching(/^error:.*never is not a valid tool/),
     ]);
@@ -122,7 +129,10 @@ describe('tools of a view', () => {
     await using registry = new ExtensionRegistry();
     registry.register(capability('c', { who: () => 'one' }), { session: '1' });
     registry.register(capability('d', { who: () => 'two' }), { session: '2' });
-    const [one, two] = [langchain(registry.view({ session: '1' })), langchain(registry.view({ session: '2' }))];
+    const [one, two] = [
+      langchain(registry.view({ session: '1' })),
+      langchain(registry.view({ session: '2' })),
+    ];
     const agent = createAgent({
       model: script([{ name: 'c__who' }, { name: 'd__who' }]),
       tools: [],
@@ -173,7 +183,10 @@ describe('a failure', () => {
         },
       }),
     );
-    const agent = createAgent({ model: script([{ name: 'c__lost' }]), ...langchain(registry.view()) });
+    const agent = createAgent({
+      model: script([{ name: 'c__lost' }]),
+      ...langchain(registry.view()),
+    });
     const result = await agent.invoke(ask());
     expect(outcomes(result)).toEqual([expect.stringMatching(/^error:Error: .*It may have run\./)]);
     expect(toolMessages(result)[0]?.artifact.patchbay.error.code).toBe('outcome-unknown');
@@ -231,7 +244,11 @@ describe('a failure', () => {
     );
     const throws = langchain(registry.view(), { ownToolErrors: 'throw' });
     await expect(
-      createAgent({ model: script([{ name: 'own' }]), tools: [boom], middleware: throws.middleware }).invoke(ask()),
+      createAgent({
+        model: script([{ name: 'own' }]),
+        tools: [boom],
+        middleware: throws.middleware,
+      }).invoke(ask()),
     ).rejects.toThrow('own boom');
 
     const lc = langchain(registry.view());
@@ -256,12 +273,16 @@ describe('instructions', () => {
     await using registry = new ExtensionRegistry();
     let version = 1;
     registry.register(
-      capability('c', { a: () => String(++version) }, {
-        instructions: async () => [{ source: 'c', kind: 'static', text: 'catalogue' }],
-        prepareTurn: async ({ userText }) => ({
-          instructions: [{ source: 'c', kind: 'dynamic', text: `${userText} v${version}` }],
-        }),
-      }),
+      capability(
+        'c',
+        { a: () => String(++version) },
+        {
+          instructions: async () => [{ source: 'c', kind: 'static', text: 'catalogue' }],
+          prepareTurn: async ({ userText }) => ({
+            instructions: [{ source: 'c', kind: 'dynamic', text: `${userText} v${version}` }],
+          }),
+        },
+      ),
     );
     const model = script([{ name: 'c__a' }]);
     const agent = createAgent({ model, systemPrompt: 'You are X.', ...langchain(registry.view()) });
@@ -284,7 +305,11 @@ describe('instructions', () => {
   it('stand alone where the agent has no system prompt, and leave no trace where there are none', async () => {
     await using registry = new ExtensionRegistry();
     const handle = registry.register(
-      capability('c', {}, { instructions: async () => [{ source: 'c', kind: 'static', text: 'only' }] }),
+      capability(
+        'c',
+        {},
+        { instructions: async () => [{ source: 'c', kind: 'static', text: 'only' }] },
+      ),
     );
     const model = fakeModel().respond(new AIMessage('1')).respond(new AIMessage('2'));
     const agent = createAgent({ model, ...langchain(registry.view()) });

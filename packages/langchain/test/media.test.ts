@@ -2,7 +2,13 @@ import { HumanMessage, ToolMessage, type BaseMessage } from '@langchain/core/mes
 import { langchain, type MediaOption } from '@patchbay/langchain';
 import type { ContentPart, Problem } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
-import { AIMessage, createAgent, createMiddleware, fakeModel, modelFallbackMiddleware } from 'langchain';
+import {
+  AIMessage,
+  createAgent,
+  createMiddleware,
+  fakeModel,
+  modelFallbackMiddleware,
+} from 'langchain';
 import { beforeAll, describe, expect, it } from 'vitest';
 
 import { ask, capability, kinds, script, toolMessages } from './script.ts';
@@ -37,7 +43,9 @@ describe('media in results', () => {
   it('stay out of the text that the state keeps, and are kept once beside it', () => {
     const results = toolMessages({ messages: history });
     expect(results.map(({ content }) => typeof content)).toEqual(['string', 'string']);
-    expect(results[0]?.artifact.patchbay).toEqual({ content: [{ type: 'text', text: 'one.' }, image] });
+    expect(results[0]?.artifact.patchbay).toEqual({
+      content: [{ type: 'text', text: 'one.' }, image],
+    });
     expect(JSON.stringify(results[0]).split(PNG)).toHaveLength(2);
   });
 
@@ -58,9 +66,11 @@ describe('media in results', () => {
       input: { type?: string; role?: string; output?: unknown; content?: unknown }[];
     };
     expect(
-      input.slice(-4).map(({ type, output, content }) =>
-        type === 'function_call_output' ? `output:${typeof output}` : types(content),
-      ),
+      input
+        .slice(-4)
+        .map(({ type, output, content }) =>
+          type === 'function_call_output' ? `output:${typeof output}` : types(content),
+        ),
     ).toEqual([
       'output:string',
       'output:string',
@@ -103,12 +113,19 @@ describe('media in results', () => {
   );
 
   it('can be held back, or placed by a rule of one’s own', async () => {
-    for (const media of ['none', () => ({ image: 'none', file: 'none', audio: 'none' }) as const] as const) {
+    for (const media of [
+      'none',
+      () => ({ image: 'none', file: 'none', audio: 'none' }) as const,
+    ] as const) {
       const body = await sent('anthropic', parts(media), history);
       expect(JSON.stringify(body)).not.toContain(PNG);
     }
     const asked: string[] = [];
-    await sent('anthropic', parts((kind) => (asked.push(kind), { image: 'user', file: 'none', audio: 'none' })), history);
+    await sent(
+      'anthropic',
+      parts((kind) => (asked.push(kind), { image: 'user', file: 'none', audio: 'none' })),
+      history,
+    );
     expect(asked).toEqual(['anthropic']);
   });
 
@@ -118,7 +135,12 @@ describe('media in results', () => {
       throw new Error('down');
     }) as typeof fetch);
     const model = fakeModel().respond((messages) => {
-      seen.push(messages.slice(-4).map((m) => `${m.getType()}:${types(m.content)}`).join(' '));
+      seen.push(
+        messages
+          .slice(-4)
+          .map((m) => `${m.getType()}:${types(m.content)}`)
+          .join(' '),
+      );
       return new AIMessage('ok');
     });
     await createAgent({

@@ -81,8 +81,12 @@ describe('humanInTheLoopMiddleware', () => {
     await agent.invoke(ask(), config);
     await agent.invoke(resume({ type: 'approve' }, { type: 'reject', message: 'no' }), config);
     const sent = model.calls.at(-1)?.messages ?? [];
-    const calls = sent.flatMap((message) => ('tool_calls' in message ? (message.tool_calls as { id: string }[]) : []));
-    const results = sent.flatMap((message) => ('tool_call_id' in message ? [message.tool_call_id] : []));
+    const calls = sent.flatMap((message) =>
+      'tool_calls' in message ? (message.tool_calls as { id: string }[]) : [],
+    );
+    const results = sent.flatMap((message) =>
+      'tool_call_id' in message ? [message.tool_call_id] : [],
+    );
     expect(results.toSorted()).toEqual(calls.map(({ id }) => id).toSorted());
   });
 
@@ -117,28 +121,39 @@ describe('an approval policy that wants a person asked', () => {
   it.each<[Decision, RegExp, unknown[]]>([
     [{ type: 'approve' }, /^success:paid 5$/, [5]],
     [{ type: 'edit', editedAction: { name: 'c__pay', args: { x: 7 } } }, /^success:paid 7$/, [7]],
-    [{ type: 'edit', editedAction: { name: 'c__pay', args: { x: 'y' } } }, /^error:Error: .*x/s, []],
-    [{ type: 'edit', editedAction: { name: 'c__look', args: {} } }, /^error:Error: .*not understood/, []],
+    [
+      { type: 'edit', editedAction: { name: 'c__pay', args: { x: 'y' } } },
+      /^error:Error: .*x/s,
+      [],
+    ],
+    [
+      { type: 'edit', editedAction: { name: 'c__look', args: {} } },
+      /^error:Error: .*not understood/,
+      [],
+    ],
     [{ type: 'reject', message: 'too dear' }, /^error:Error: .*rejected by a person: too dear/, []],
-  ])('interrupts the run with the same question and answers: %j', async (decision, outcome, calls) => {
-    await using registry = new ExtensionRegistry({ approval: policy });
-    const paid: unknown[] = [];
-    registry.register(paying(paid));
-    const agent = createAgent({
-      model: script([{ name: 'c__pay', args: { x: 5 } }, { name: 'c__look' }]),
-      ...langchain(registry.view()),
-      checkpointer: new MemorySaver(),
-    });
-    const waiting = await agent.invoke(ask(), config);
-    expect(waiting.__interrupt__?.[0]?.value).toMatchObject({
-      actionRequests: [{ name: 'c__pay', args: { x: 5 } }],
-      reviewConfigs: [{ actionName: 'c__pay' }],
-    });
-    expect(paid).toEqual([]);
-    const result = await agent.invoke(resume(decision), config);
-    expect(outcomes(result)).toEqual([expect.stringMatching(outcome), 'success:looked']);
-    expect(paid).toEqual(calls);
-  });
+  ])(
+    'interrupts the run with the same question and answers: %j',
+    async (decision, outcome, calls) => {
+      await using registry = new ExtensionRegistry({ approval: policy });
+      const paid: unknown[] = [];
+      registry.register(paying(paid));
+      const agent = createAgent({
+        model: script([{ name: 'c__pay', args: { x: 5 } }, { name: 'c__look' }]),
+        ...langchain(registry.view()),
+        checkpointer: new MemorySaver(),
+      });
+      const waiting = await agent.invoke(ask(), config);
+      expect(waiting.__interrupt__?.[0]?.value).toMatchObject({
+        actionRequests: [{ name: 'c__pay', args: { x: 5 } }],
+        reviewConfigs: [{ actionName: 'c__pay' }],
+      });
+      expect(paid).toEqual([]);
+      const result = await agent.invoke(resume(decision), config);
+      expect(outcomes(result)).toEqual([expect.stringMatching(outcome), 'success:looked']);
+      expect(paid).toEqual(calls);
+    },
+  );
 
   it('is a refusal where nobody can be asked', async () => {
     await using registry = new ExtensionRegistry({ approval: policy });
@@ -182,12 +197,16 @@ describe('an interrupt', () => {
     const board = (name: string) => {
       const registry = new ExtensionRegistry();
       registry.register(
-        capability('c', { pay: () => `paid by ${name}`, secret: () => 'never' }, {
-          prepareTurn: async ({ turnId, userText }) => {
-            turns.push(`${turnId} ${userText}`);
-            return { hide: ['c__secret'] };
+        capability(
+          'c',
+          { pay: () => `paid by ${name}`, secret: () => 'never' },
+          {
+            prepareTurn: async ({ turnId, userText }) => {
+              turns.push(`${turnId} ${userText}`);
+              return { hide: ['c__secret'] };
+            },
           },
-        }),
+        ),
       );
       return registry;
     };
@@ -217,7 +236,10 @@ describe('an interrupt', () => {
     const checkpointer = new MemorySaver();
     const asks = () => review({ interruptOn: { c__pay: true } });
     // Something that keeps the tool node in the graph.
-    const before = createMiddleware({ name: 'before', wrapToolCall: (request, handler) => handler(request) });
+    const before = createMiddleware({
+      name: 'before',
+      wrapToolCall: (request, handler) => handler(request),
+    });
     await createAgent({
       model: script([{ name: 'c__pay' }]),
       tools: [],
@@ -237,4 +259,3 @@ describe('an interrupt', () => {
     expect(outcomes(result)).toEqual(['success:paid']);
   });
 });
-

@@ -31,7 +31,10 @@ describe('parallel runs of one agent object', () => {
     }
     model.respond(new AIMessage('done')).respond(new AIMessage('done'));
     const agent = createAgent({ model, ...langchain(registry.view({ session: 's' })) });
-    const [hidden, open] = await Promise.all([agent.invoke(ask('hide')), agent.invoke(ask('show'))]);
+    const [hidden, open] = await Promise.all([
+      agent.invoke(ask('hide')),
+      agent.invoke(ask('show')),
+    ]);
     expect(outcomes(hidden)).toEqual([expect.stringMatching(/^error:Error: .*may not be used/)]);
     expect(outcomes(open)).toEqual(['success:told']);
     expect(new Set(watch.turns.map(({ turnId }) => turnId)).size).toBe(2);
@@ -71,7 +74,8 @@ describe('parallel runs of one agent object', () => {
       registry.register(capability('c', { who: () => session }), { session });
     }
     const model = fakeModel();
-    for (let run = 0; run < 2; run++) model.respondWithTools([{ name: 'c__who', args: {}, id: '1' }]);
+    for (let run = 0; run < 2; run++)
+      model.respondWithTools([{ name: 'c__who', args: {}, id: '1' }]);
     model.respond(new AIMessage('done')).respond(new AIMessage('done'));
     const agent = createAgent({ model, ...langchain(registry.view()) });
     const results = await Promise.all(
@@ -90,7 +94,9 @@ describe('parallel runs of one agent object', () => {
     const model = fakeModel();
     const agent = createAgent({ model, ...langchain(view) });
     registry.register(
-      capability('c', { nest: async () => String((await agent.invoke(ask('inner'))).messages.at(-1)?.text) }),
+      capability('c', {
+        nest: async () => String((await agent.invoke(ask('inner'))).messages.at(-1)?.text),
+      }),
     );
     model
       .respondWithTools([{ name: 'c__nest', args: {}, id: '1' }])
@@ -228,18 +234,23 @@ describe('an agent with this middleware', () => {
       model: script([{ name: 'c__who' }]),
       ...langchain(registry.view(), { name: 'inner' }),
     });
-    const sub = tool(async () => outcomes(await inner.invoke({ messages: [new HumanMessage('x')] })).join(), {
-      name: 'sub',
-      description: 'sub',
-      schema: { type: 'object', properties: {} },
-    });
+    const sub = tool(
+      async () => outcomes(await inner.invoke({ messages: [new HumanMessage('x')] })).join(),
+      {
+        name: 'sub',
+        description: 'sub',
+        schema: { type: 'object', properties: {} },
+      },
+    );
     const lc = langchain(registry.view());
     const outer = createAgent({
       model: script([{ name: 'sub' }]),
       tools: [sub],
       middleware: lc.middleware,
     });
-    const result = await outer.invoke(ask(), { context: { patchbay: registry.view({ session: 'A' }) } });
+    const result = await outer.invoke(ask(), {
+      context: { patchbay: registry.view({ session: 'A' }) },
+    });
     expect(outcomes(result)).toEqual([expect.stringMatching(/:success:mine$/)]);
   });
 });

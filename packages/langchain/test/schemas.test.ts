@@ -12,10 +12,7 @@ const inputSchema: JsonSchema = {
   type: 'object',
   $defs: { N: { type: 'object', properties: { kid: { $ref: '#/$defs/N' } } } },
   properties: { n: { $ref: '#/$defs/N' } },
-  oneOf: [
-    { required: ['n'] },
-    { properties: { m: { type: 'string' } }, required: ['m'] },
-  ],
+  oneOf: [{ required: ['n'] }, { properties: { m: { type: 'string' } }, required: ['m'] }],
 };
 
 const board = () => {
@@ -44,7 +41,9 @@ it('ChatGoogle is given a recursive reference written out, which it would refuse
   const parameters = body.tools[0]?.functionDeclarations[0]?.parameters;
   expect(JSON.stringify(parameters)).not.toContain('$ref');
   expect(problems).toMatchObject([{ source: 'c', code: 'schema-unusable', severity: 'warning' }]);
-  expect(parameters).toMatchObject({ properties: { n: { type: 'object' }, m: { type: 'string' } } });
+  expect(parameters).toMatchObject({
+    properties: { n: { type: 'object' }, m: { type: 'string' } },
+  });
 });
 
 it('arguments are checked against the schema as its author wrote it', async () => {

@@ -17,10 +17,14 @@ export interface ScriptedCall {
 }
 
 /** A model that makes these calls, one array per step, and then says "done". */
-export function script(...steps: readonly (readonly ScriptedCall[])[]): ReturnType<typeof fakeModel> {
+export function script(
+  ...steps: readonly (readonly ScriptedCall[])[]
+): ReturnType<typeof fakeModel> {
   const model = fakeModel();
   for (const step of steps) {
-    model.respondWithTools(step.map((call, at) => ({ args: {}, id: `${call.name}-${at}`, ...call })));
+    model.respondWithTools(
+      step.map((call, at) => ({ args: {}, id: `${call.name}-${at}`, ...call })),
+    );
   }
   return model.respond(new AIMessage('done'));
 }
@@ -29,7 +33,10 @@ export const ask = (text = 'go'): { messages: BaseMessage[] } => ({
   messages: [new HumanMessage(text)],
 });
 
-type Call = (args: Readonly<Record<string, unknown>>, context: CallContext) => ToolReturn | Promise<ToolReturn>;
+type Call = (
+  args: Readonly<Record<string, unknown>>,
+  context: CallContext,
+) => ToolReturn | Promise<ToolReturn>;
 
 /** A capability with one tool per function. */
 export function capability(
@@ -51,8 +58,11 @@ export function capability(
 
 const ANY_X: JsonSchema = { type: 'object', properties: { x: { type: 'number' } } };
 
-export const toolMessages = ({ messages }: { readonly messages: readonly BaseMessage[] }): ToolMessage[] =>
-  messages.filter((message) => ToolMessage.isInstance(message));
+export const toolMessages = ({
+  messages,
+}: {
+  readonly messages: readonly BaseMessage[];
+}): ToolMessage[] => messages.filter((message) => ToolMessage.isInstance(message));
 
 /** `status:text` of every tool message. */
 export const outcomes = (result: { readonly messages: readonly BaseMessage[] }): string[] =>

@@ -1,5 +1,13 @@
 import { isBaseMessage } from '@langchain/core/messages';
-import { END, MemorySaver, MessagesValue, START, StateGraph, StateSchema, Command } from '@langchain/langgraph';
+import {
+  END,
+  MemorySaver,
+  MessagesValue,
+  START,
+  StateGraph,
+  StateSchema,
+  Command,
+} from '@langchain/langgraph';
 import { ToolNode } from '@langchain/langgraph/prebuilt';
 import { toTools } from '@patchbay/langchain';
 import { ExtensionRegistry } from '@patchbay/registry';
@@ -79,7 +87,12 @@ describe('toTools', () => {
     registry.register(capability('c', { a: () => ({ rows: [1, 2] }) }));
     const [made] = await toTools(registry.view());
     expect(await made?.invoke({})).toBe('{"rows":[1,2]}');
-    const message: unknown = await made?.invoke({ type: 'tool_call', id: '7', name: 'c__a', args: {} });
+    const message: unknown = await made?.invoke({
+      type: 'tool_call',
+      id: '7',
+      name: 'c__a',
+      args: {},
+    });
     if (!isBaseMessage(message)) throw new Error('no message');
     expect(message).toMatchObject({
       tool_call_id: '7',

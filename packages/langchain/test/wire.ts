@@ -48,10 +48,12 @@ export async function sent(
       provider === 'google'
         ? new ChatGoogle({ ...key, model: 'gemini-2.5-flash' })
         : providers[provider](fetch);
-    const end = await createAgent({ model, middleware }).invoke({ messages }).then(
-      () => undefined,
-      (error: unknown) => error,
-    );
+    const end = await createAgent({ model, middleware })
+      .invoke({ messages })
+      .then(
+        () => undefined,
+        (error: unknown) => error,
+      );
     const body = bodies[0];
     if (body === undefined) throw new Error(`${provider} sent nothing`, { cause: end });
     return body;

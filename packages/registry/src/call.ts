@@ -74,6 +74,7 @@ export async function callOffered(
   if (signal?.aborted === true) onAbort();
   signal?.addEventListener('abort', onAbort, { once: true });
   registration.calls.add(controller);
+  viewer.activity.begin();
   try {
     if (registration.closed) throw unavailable(name);
     return await tool.call(args, context(viewer, options, controller.signal));
@@ -86,6 +87,7 @@ export async function callOffered(
     });
   } finally {
     registration.calls.delete(controller);
+    viewer.activity.end();
     signal?.removeEventListener('abort', onAbort);
   }
 }

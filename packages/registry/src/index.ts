@@ -3,6 +3,7 @@ export {
   type InspectedCapability,
   type RegistrationHandle,
   type RegistryOptions,
+  type SessionActivity,
   type ViewOptions,
 } from './registry.ts';
 export type { NameFilter, ViewFilter } from './viewer.ts';

@@ -18,6 +18,7 @@ import {
   type SessionState,
 } from '@patchbay/protocols';
 
+import { Activity } from './activity.ts';
 import type { Facet } from './answers.ts';
 import { ChangeHub } from './change-hub.ts';
 import { PeerAnswers } from './peers.ts';
@@ -72,6 +73,12 @@ export interface InspectedCapability {
   readonly hidden: boolean;
 }
 
+/** See {@link ExtensionRegistry.activity}. */
+export interface SessionActivity {
+  readonly running: number;
+  readonly lastUsedAt: number;
+}
+
 const DEFAULTS = {
   compileDeadlineMs: 5_000,
   sourceTimeoutMs: 60_000,
@@ -85,7 +92,7 @@ const DEFAULTS = {
 export class ExtensionRegistry implements AsyncDisposable {
   readonly #options: RegistryOptions & typeof DEFAULTS;
   readonly #store = new ScopeStore();
-  readonly #states = new Map<string | undefined, VersionedState>();
+  readonly #sessions = new Map<string | undefined, SessionRecord>();
   readonly #owners = new Map<string, Identity>();
   readonly #views = new OpenViews();
   readonly #warned = new Set<string>();
@@ -162,7 +169,7 @@ export class ExtensionRegistry implements AsyncDisposable {
           ...(options.tools === undefined ? {} : { tools: options.tools }),
           ...(options.skills === undefined ? {} : { skills: options.skills }),
         },
-        state: this.#stateOf(at.session),
+        ...this.#session(at.session),
       }),
       this.#host,
     );
@@ -190,9 +197,13 @@ export class ExtensionRegistry implements AsyncDisposable {
 
   /** What a session remembers; without a session, what the program does. */
   state(scope: { readonly session?: string } = {}): SessionState {
-    return this.#stateOf(
-      normalizeScope(scope.session === undefined ? {} : { session: scope.session }).session,
-    );
+    return this.#session(sessionOf(scope)).state;
+  }
+
+  /** What is going on in a session: open turns, compiles and calls, and when it was last used (milliseconds since 1970). */
+  activity(scope: { readonly session?: string } = {}): SessionActivity {
+    const { running, lastUsedAt } = this.#session(sessionOf(scope)).activity;
+    return { running, lastUsedAt };
   }
 
   /** Everything registered, whoever sees it: by scope, then by id. */
@@ -236,8 +247,8 @@ export class ExtensionRegistry implements AsyncDisposable {
   async #end(at: RegistrationScope): Promise<void> {
     const registrations = this.#store.below(at);
     await Promise.all(this.#views.below(at).map((view) => view.close()));
-    if (at.session === undefined && at.agent === undefined) this.#states.clear();
-    else if (at.agent === undefined && at.turn === undefined) this.#states.delete(at.session);
+    if (at.session === undefined && at.agent === undefined) this.#sessions.clear();
+    else if (at.agent === undefined && at.turn === undefined) this.#sessions.delete(at.session);
     if (at.session !== undefined && at.agent === undefined && at.turn === undefined)
       this.#owners.delete(at.session);
     await this.#close(registrations);
@@ -330,10 +341,13 @@ export class ExtensionRegistry implements AsyncDisposable {
     }
   }
 
-  #stateOf(session: string | undefined): VersionedState {
-    const state = this.#states.get(session) ?? new VersionedState();
-    this.#states.set(session, state);
-    return state;
+  #session(session: string | undefined): SessionRecord {
+    const record = this.#sessions.get(session) ?? {
+      state: new VersionedState(),
+      activity: new Activity(),
+    };
+    this.#sessions.set(session, record);
+    return record;
   }
 
   #bind(session: string, identity: Identity | undefined): void {
@@ -362,6 +376,15 @@ export class ExtensionRegistry implements AsyncDisposable {
     if (this.#closing !== undefined)
       throw new PatchbayError('closed', 'The registry was closed; make another one.');
   }
+}
+
+interface SessionRecord {
+  readonly state: VersionedState;
+  readonly activity: Activity;
+}
+
+function sessionOf({ session }: { readonly session?: string }): string | undefined {
+  return normalizeScope(session === undefined ? {} : { session }).session;
 }
 
 const KIND_OF: Readonly<Record<Facet, string>> = {

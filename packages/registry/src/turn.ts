@@ -55,6 +55,7 @@ export class Turn implements TurnView {
     this.#viewer = viewer;
     this.scope = viewer.scope;
     this.#host = host;
+    viewer.activity.begin();
     this.join(input);
     this.#rest();
   }
@@ -147,6 +148,7 @@ export class Turn implements TurnView {
 
   async #end(): Promise<void> {
     clearTimeout(this.#timer);
+    this.#viewer.activity.end();
     this.#release?.();
     this.#ended.abort(new PatchbayError('closed', `The turn "${this.turnId}" has ended.`));
     await this.#host.ended(this);

@@ -54,7 +54,7 @@ export class View implements ExtensionView {
 
   async compile(options?: CompileOptions): Promise<CompiledView> {
     this.#assertOpen();
-    return this.#compiler.compile(options);
+    return this.#viewer.activity.during(() => this.#compiler.compile(options));
   }
 
   current(): CompiledView | undefined {

@@ -1,5 +1,6 @@
 import { describeScope, type Identity, type Scope } from '@patchbay/protocols';
 
+import type { Activity } from './activity.ts';
 import { matchesAny } from './pattern.ts';
 import type { VersionedState } from './session-state.ts';
 
@@ -23,6 +24,7 @@ export interface Viewer {
   readonly identity: Identity | undefined;
   readonly filter: ViewFilter;
   readonly state: VersionedState;
+  readonly activity: Activity;
   /** Equal for viewers that see the same registrations through the same filter. Without the identity. */
   readonly key: string;
 }

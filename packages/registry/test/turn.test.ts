@@ -145,3 +145,25 @@ describe('a turn', () => {
     await expect(turn.callTool('echo__a', {})).rejects.toMatchObject({ code: 'tool-unavailable' });
   });
 });
+
+describe('the activity of a session', () => {
+  it('counts open turns and running calls', async () => {
+    await using registry = new ExtensionRegistry();
+    registry.register(echo);
+    const running = (session: string) => registry.activity({ session }).running;
+    const view = registry.view({ session: 's' });
+    const turn = view.beginTurn();
+    expect([running('s'), running('t')]).toEqual([1, 0]);
+    const call = turn.callTool('echo__a', {});
+    await turn.prepare();
+    await call;
+    expect(running('s')).toBe(1);
+    await turn.close();
+    const before = registry.activity({ session: 's' });
+    expect(before.running).toBe(0);
+    await view.compile();
+    expect(registry.activity({ session: 's' }).lastUsedAt).toBeGreaterThanOrEqual(
+      before.lastUsedAt,
+    );
+  });
+});
