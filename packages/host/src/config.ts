@@ -32,7 +32,10 @@ export interface LoadedConfig {
 const PATCHBAY_FILES = ['patchbay.yaml', 'patchbay.yml'];
 const SERVER_FILES = ['.mcp.json', '.vscode/mcp.json'];
 
-const folders = z.object({ folders: z.array(z.string()).optional(), defaults: z.boolean().optional() });
+const folders = z.object({
+  folders: z.array(z.string()).optional(),
+  defaults: z.boolean().optional(),
+});
 const PatchbaySchema = z.object({
   mcp_servers: z.record(z.string(), z.unknown()).optional(),
   skills: folders.optional(),
@@ -61,7 +64,11 @@ export async function loadConfig(
   } else {
     const file = resolve(cwd, config);
     await access(file).catch((cause: unknown) => {
-      throw new PatchbayError('not-found', `There is no configuration file ${file}. Create it, or leave \`config\` out.`, { cause });
+      throw new PatchbayError(
+        'not-found',
+        `There is no configuration file ${file}. Create it, or leave \`config\` out.`,
+        { cause },
+      );
     });
     await loading.file(file);
   }
@@ -73,7 +80,10 @@ class Loading {
   readonly #cwd: string;
   readonly #values: Values;
   readonly #servers = new Map<string, ServerEntry>();
-  readonly #folders = { skills: { folders: [] as string[], defaults: true }, commands: { folders: [] as string[], defaults: true } };
+  readonly #folders = {
+    skills: { folders: [] as string[], defaults: true },
+    commands: { folders: [] as string[], defaults: true },
+  };
   readonly #files: string[] = [];
   readonly #problems: Problem[] = [];
 
@@ -103,7 +113,8 @@ class Loading {
         }),
       );
     }
-    for (const kind of ['skills', 'commands'] as const) this.#addFolders(kind, config[kind], this.#cwd);
+    for (const kind of ['skills', 'commands'] as const)
+      this.#addFolders(kind, config[kind], this.#cwd);
   }
 
   async file(file: string): Promise<void> {
@@ -131,7 +142,9 @@ class Loading {
     const parsed = PatchbaySchema.safeParse(config.value ?? {});
     if (!parsed.success) {
       for (const { path, message } of parsed.error.issues) {
-        this.#problems.push(this.#problem(file, config, path.map(String), `${path.join('.')}: ${message}`));
+        this.#problems.push(
+          this.#problem(file, config, path.map(String), `${path.join('.')}: ${message}`),
+        );
       }
       return;
     }
@@ -157,7 +170,9 @@ class Loading {
   #serverFile(file: string, config: ConfigText): void {
     const parsed = ServersSchema.safeParse(config.value);
     if (!parsed.success) {
-      this.#problems.push(this.#problem(file, config, [], 'it has neither `mcpServers` nor `servers`'));
+      this.#problems.push(
+        this.#problem(file, config, [], 'it has neither `mcpServers` nor `servers`'),
+      );
       return;
     }
     const folder = dirname(file);
@@ -166,7 +181,13 @@ class Loading {
     this.#entries(file, config, 'servers', parsed.data.servers ?? {}, base);
   }
 
-  #entries(file: string, config: ConfigText, key: string, servers: Readonly<Record<string, unknown>>, base: string): void {
+  #entries(
+    file: string,
+    config: ConfigText,
+    key: string,
+    servers: Readonly<Record<string, unknown>>,
+    base: string,
+  ): void {
     for (const [name, raw] of Object.entries(servers)) {
       const place = config.locate([key, name]);
       const origin = place === undefined ? this.#shown(file) : `${this.#shown(file)}:${place.line}`;
@@ -175,7 +196,14 @@ class Loading {
           values: this.#values,
           base,
           origin,
-          problem: (_code, field, why) => this.#problem(file, config, [key, name, ...field], `the server "${name}" is left out: ${why}`, name),
+          problem: (_code, field, why) =>
+            this.#problem(
+              file,
+              config,
+              [key, name, ...field],
+              `the server "${name}" is left out: ${why}`,
+              name,
+            ),
         }),
       );
     }
@@ -195,13 +223,23 @@ class Loading {
     });
   }
 
-  #addFolders(kind: 'skills' | 'commands', given: { folders?: readonly string[]; defaults?: boolean } | undefined, base: string): void {
+  #addFolders(
+    kind: 'skills' | 'commands',
+    given: { folders?: readonly string[]; defaults?: boolean } | undefined,
+    base: string,
+  ): void {
     const target = this.#folders[kind];
     for (const folder of given?.folders ?? []) target.folders.push(resolve(base, folder));
     if (given?.defaults === false) target.defaults = false;
   }
 
-  #problem(file: string, config: ConfigText, path: readonly string[], why: string, source?: string): Problem {
+  #problem(
+    file: string,
+    config: ConfigText,
+    path: readonly string[],
+    why: string,
+    source?: string,
+  ): Problem {
     const place = config.locate(path);
     const shown = this.#shown(file);
     const at = place === undefined ? shown : `${shown}:${place.line}:${place.column}`;

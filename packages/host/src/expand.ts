@@ -31,7 +31,13 @@ interface Read {
 }
 
 /** Reads until the end, or, inside a default, until the `}` that closes it. */
-function readText(text: string, from: number, inside: boolean, values: Values, missing: string[]): Read {
+function readText(
+  text: string,
+  from: number,
+  inside: boolean,
+  values: Values,
+  missing: string[],
+): Read {
   let out = '';
   let at = from;
   while (at < text.length) {
@@ -41,7 +47,9 @@ function readText(text: string, from: number, inside: boolean, values: Values, m
       at += 3;
       continue;
     }
-    const placeholder = text.startsWith('${', at) ? readPlaceholder(text, at, values, missing) : undefined;
+    const placeholder = text.startsWith('${', at)
+      ? readPlaceholder(text, at, values, missing)
+      : undefined;
     out += placeholder?.out ?? text[at]!;
     at = placeholder?.end ?? at + 1;
   }
@@ -49,7 +57,12 @@ function readText(text: string, from: number, inside: boolean, values: Values, m
 }
 
 /** `undefined` if what begins at `at` is no placeholder. `end` is behind its `}`. */
-function readPlaceholder(text: string, at: number, values: Values, missing: string[]): Read | undefined {
+function readPlaceholder(
+  text: string,
+  at: number,
+  values: Values,
+  missing: string[],
+): Read | undefined {
   const head = /^\$\{(env:|input:)?([^}$:]+)(:-|\})/.exec(text.slice(at));
   if (head === null) return undefined;
   const [whole, kind, name = '', mark] = head;

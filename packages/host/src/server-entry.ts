@@ -1,6 +1,12 @@
 import { isAbsolute, resolve } from 'node:path';
 
-import { PatchbayError, problemFrom, type Problem, type ServerConfig, type ToolDefinition } from '@patchbay/protocols';
+import {
+  PatchbayError,
+  problemFrom,
+  type Problem,
+  type ServerConfig,
+  type ToolDefinition,
+} from '@patchbay/protocols';
 import { z } from 'zod';
 
 import { expand, type Values } from './expand.ts';
@@ -32,7 +38,10 @@ export interface EntryContext {
   readonly problem: (code: 'invalid-config', field: readonly string[], why: string) => Problem;
 }
 
-const texts = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]).transform(String));
+const texts = z.record(
+  z.string(),
+  z.union([z.string(), z.number(), z.boolean()]).transform(String),
+);
 const positive = z.number().positive();
 
 /** One server as the field writes it; keys of other clients are accepted and mean nothing here. */
@@ -77,7 +86,13 @@ type Entry = z.infer<typeof EntrySchema>;
 
 /** Reads one entry. A broken one disables itself and says why; nothing is thrown, nothing is started. */
 export function readServerEntry(name: string, raw: unknown, context: EntryContext): ServerEntry {
-  const nothing = { lazy: false, required: false, tools: undefined, include: undefined, exclude: undefined };
+  const nothing = {
+    lazy: false,
+    required: false,
+    tools: undefined,
+    include: undefined,
+    exclude: undefined,
+  };
   const broken = (problems: readonly Problem[]): ServerEntry => ({
     ...nothing,
     name,
@@ -89,7 +104,11 @@ export function readServerEntry(name: string, raw: unknown, context: EntryContex
   if (!parsed.success) {
     return broken(
       parsed.error.issues.map((issue) =>
-        context.problem('invalid-config', issue.path.map(String), `${issue.message} (${issue.path.join('.') || 'entry'})`),
+        context.problem(
+          'invalid-config',
+          issue.path.map(String),
+          `${issue.message} (${issue.path.join('.') || 'entry'})`,
+        ),
       ),
     );
   }
@@ -103,7 +122,11 @@ export function readServerEntry(name: string, raw: unknown, context: EntryContex
     if ('text' in expanded) return expanded.text;
     const names = expanded.missing.join(', ');
     missing.push(
-      context.problem('invalid-config', field, `${field.join('.')} needs ${names}, which is not set. Set it, or write \${NAME:-default}`),
+      context.problem(
+        'invalid-config',
+        field,
+        `${field.join('.')} needs ${names}, which is not set. Set it, or write \${NAME:-default}`,
+      ),
     );
     return '';
   };
@@ -139,7 +162,8 @@ function toConfig(
     ...(timeouts === undefined ? {} : { timeouts: toTimeouts(timeouts) }),
   };
   const overHttp = entry.type !== undefined && entry.type !== 'stdio';
-  if (command !== undefined && url !== undefined) return 'it has both `command` and `url`; keep one of them';
+  if (command !== undefined && url !== undefined)
+    return 'it has both `command` and `url`; keep one of them';
   if (command !== undefined && !overHttp) {
     const program = fill(['command'], command);
     return {
@@ -163,7 +187,8 @@ function toConfig(
   return 'it needs a `command` (a program) or a `url` (a server over HTTP) that fits its `type`';
 }
 
-const fromBase = (base: string, path: string): string => (isAbsolute(path) ? path : resolve(base, path));
+const fromBase = (base: string, path: string): string =>
+  isAbsolute(path) ? path : resolve(base, path);
 
 function toTimeouts(given: NonNullable<Entry['timeouts']>): NonNullable<ServerConfig['timeouts']> {
   const { connect_ms, list_ms, call_ms, call_max_ms } = given;
@@ -187,5 +212,8 @@ function toDefinition(tool: NonNullable<Entry['tools']>[number]): ToolDefinition
 /** A problem of a configuration that has no file: one given in code. */
 export function codeProblem(source: string, field: readonly string[], why: string): Problem {
   const where = field.length === 0 ? '' : ` (${field.join('.')})`;
-  return problemFrom(source, new PatchbayError('invalid-config', `The server "${source}" is left out${where}: ${why}.`));
+  return problemFrom(
+    source,
+    new PatchbayError('invalid-config', `The server "${source}" is left out${where}: ${why}.`),
+  );
 }

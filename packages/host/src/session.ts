@@ -19,8 +19,8 @@ export interface Agent {
 }
 
 /**
- * One claim on a session. The session itself lives on while anybody has a claim or uses one of its views, and is closed
- * by the host when it was idle for long enough: a stream that outlives its request handler goes on.
+ * One claim on a session. The session lives on while anybody has a claim or uses one of its views, and is closed by the
+ * host when it was idle for long enough: a stream that outlives its request handler goes on.
  */
 export interface Session extends AsyncDisposable {
   readonly id: string;
@@ -28,58 +28,59 @@ export interface Session extends AsyncDisposable {
   agent(name: string): Agent;
   /** What the session sees when no agent is named. */
   view(options?: SessionViewOptions): ExtensionView;
+  readonly state: SessionState;
   /** Activations and approvals, as plain data: store it, and hand it to `openSession` after a restart. */
   snapshot(): { readonly [key: string]: Json };
-  readonly state: SessionState;
   /** Gives the claim back; twice is harmless. */
   close(): Promise<void>;
 }
 
-/** What a session is made of. */
-interface Entry {
-  readonly id: string;
-  readonly identity: Identity | undefined;
-  claims: number;
-  /** Turns and calls that are under way. */
-  busy: number;
-  timer: ReturnType<typeof setTimeout> | undefined;
-  readonly ready: Promise<void>;
-}
-
-export interface OpenOptions {
+export interface OpenSessionOptions {
   /** For whom calls are made. A session belongs to the identity that opened it first. */
   readonly identity?: Identity;
   /** Skill folders of this session only. */
   readonly skills?: readonly string[];
-  /** What an earlier session of this id remembered. Only taken when the session is new. */
+  /** What an earlier session of this id remembered. Taken only when the session is new. */
   readonly restore?: { readonly [key: string]: Json };
+}
+
+/** A row of `inspect()`. */
+export interface InspectedSession {
+  readonly id: string;
+  /** How many hold a claim on it. */
+  readonly claims: number;
+  /** Open turns, compiles and calls. */
+  readonly running: number;
+}
+
+interface Entry {
+  readonly id: string;
+  readonly identity: Identity | undefined;
+  claims: number;
+  timer: ReturnType<typeof setTimeout> | undefined;
+}
+
+/** What sessions need of the host. */
+export interface SessionHost {
+  readonly registry: ExtensionRegistry;
+  readonly idleMs: number;
+  /** Registers what is the session's own. */
+  setUp(id: string, options: OpenSessionOptions): void;
+  failed(id: string, error: unknown): void;
 }
 
 /** The sessions of a host: get or create, count claims, close what is idle. */
 export class Sessions {
-  readonly #registry: ExtensionRegistry;
-  readonly #idleMs: number;
-  readonly #setUp: (id: string, options: OpenOptions) => void;
-  readonly #failed: (id: string, error: unknown) => void;
+  readonly #host: SessionHost;
   readonly #entries = new Map<string, Entry>();
   readonly #closing = new Map<string, Promise<void>>();
 
-  constructor(
-    registry: ExtensionRegistry,
-    options: {
-      readonly idleMs: number;
-      /** Registers what is the session's own. */
-      readonly setUp: (id: string, options: OpenOptions) => void;
-      readonly failed: (id: string, error: unknown) => void;
-    },
-  ) {
-    this.#registry = registry;
-    this.#idleMs = options.idleMs;
-    this.#setUp = options.setUp;
-    this.#failed = options.failed;
+  constructor(host: SessionHost) {
+    this.#host = host;
   }
 
-  async open(id: string, options: OpenOptions): Promise<Session> {
+  /** @throws PatchbayError `invalid-scope`, `identity-mismatch` */
+  async open(id: string, options: OpenSessionOptions): Promise<Session> {
     if (typeof id !== 'string' || id === '') {
       throw new PatchbayError('invalid-scope', 'A session id is a non-empty string.');
     }
@@ -97,8 +98,11 @@ export class Sessions {
     return this.#claim(entry, options.identity);
   }
 
-  list(): readonly { readonly id: string; readonly claims: number; readonly busy: number }[] {
-    return [...this.#entries.values()].map(({ id, claims, busy }) => ({ id, claims, busy }));
+  list(): readonly InspectedSession[] {
+    return [...this.#entries.values()].map(({ id, claims }) => {
+      const { running } = this.#host.registry.activity({ session: id });
+      return { id, claims, running };
+    });
   }
 
   async close(): Promise<void> {
@@ -107,33 +111,20 @@ export class Sessions {
     await Promise.all(this.#closing.values());
   }
 
-  #create(id: string, options: OpenOptions): Entry {
-    const entry: Entry = { id, identity: options.identity, claims: 0, busy: 0, timer: undefined, ready: Promise.resolve() };
+  #create(id: string, options: OpenSessionOptions): Entry {
+    const entry: Entry = { id, identity: options.identity, claims: 0, timer: undefined };
+    this.#host.setUp(id, options);
+    if (options.restore !== undefined)
+      this.#host.registry.state({ session: id }).restore(options.restore);
     this.#entries.set(id, entry);
-    try {
-      this.#setUp(id, options);
-      if (options.restore !== undefined) this.#registry.state({ session: id }).restore(options.restore);
-    } catch (error) {
-      this.#entries.delete(id);
-      throw error;
-    }
     return entry;
   }
 
   #claim(entry: Entry, identity: Identity | undefined): Session {
-    const registry = this.#registry;
+    const { registry } = this.#host;
     const { id } = entry;
-    const view = (agent: string | undefined, options: SessionViewOptions = {}) =>
-      watched(
-        registry.view(
-          { session: id, ...(agent === undefined ? {} : { agent }) },
-          { ...options, ...(identity === undefined ? {} : { identity }) },
-        ),
-        (change) => {
-          entry.busy += change;
-          this.#rest(entry);
-        },
-      );
+    const who = identity === undefined ? {} : { identity };
+    const state = registry.state({ session: id });
     let closed = false;
     const close = async () => {
       if (closed) return;
@@ -144,62 +135,38 @@ export class Sessions {
     return {
       id,
       identity,
-      state: registry.state({ session: id }),
-      snapshot: () => registry.state({ session: id }).snapshot(),
-      agent: (name) => ({ name, view: (options) => view(name, options) }),
-      view: (options) => view(undefined, options),
+      state,
+      snapshot: () => state.snapshot(),
+      view: (options = {}) => registry.view({ session: id }, { ...options, ...who }),
+      agent: (name) => ({
+        name,
+        view: (options = {}) => registry.view({ session: id, agent: name }, { ...options, ...who }),
+      }),
       close,
       [Symbol.asyncDispose]: close,
     };
   }
 
-  /** Starts the clock when nobody claims or uses the session, stops it otherwise. */
-  #rest(entry: Entry): void {
+  /** Looks again when the session has been idle for long enough, if nobody uses it until then. */
+  #rest(entry: Entry, waitMs = this.#host.idleMs): void {
     clearTimeout(entry.timer);
-    if (entry.claims > 0 || entry.busy > 0 || this.#entries.get(entry.id) !== entry) return;
-    entry.timer = setTimeout(() => this.#end(entry), this.#idleMs);
+    if (entry.claims > 0 || this.#entries.get(entry.id) !== entry) return;
+    entry.timer = setTimeout(() => {
+      const { running, lastUsedAt } = this.#host.registry.activity({ session: entry.id });
+      const idle = Date.now() - lastUsedAt;
+      if (running > 0) this.#rest(entry);
+      else if (idle < this.#host.idleMs) this.#rest(entry, this.#host.idleMs - idle);
+      else this.#end(entry);
+    }, waitMs);
     entry.timer.unref();
   }
 
   #end(entry: Entry): void {
     this.#entries.delete(entry.id);
-    const closing = this.#registry
+    const closing = this.#host.registry
       .close({ session: entry.id })
-      .catch((error: unknown) => this.#failed(entry.id, error))
+      .catch((error: unknown) => this.#host.failed(entry.id, error))
       .finally(() => this.#closing.delete(entry.id));
     this.#closing.set(entry.id, closing);
   }
-}
-
-/** A view that tells when something of it begins (+1) and ends (-1): compiles, calls, turns. */
-function watched(view: ExtensionView, busy: (change: 1 | -1) => void): ExtensionView {
-  const during = async <T>(run: () => Promise<T>): Promise<T> => {
-    busy(1);
-    try {
-      return await run();
-    } finally {
-      busy(-1);
-    }
-  };
-  const counted = new WeakSet<object>();
-  return Object.assign(Object.create(view) as ExtensionView, {
-    compile: (options?: Parameters<ExtensionView['compile']>[0]) => during(() => view.compile(options)),
-    current: () => view.current(),
-    beginTurn: (input?: Parameters<ExtensionView['beginTurn']>[0]) => {
-      const turn = view.beginTurn(input);
-      if (counted.has(turn)) return turn;
-      counted.add(turn);
-      const { prepare, callTool } = turn;
-      return Object.assign(Object.create(turn) as typeof turn, {
-        prepare: (options?: Parameters<typeof prepare>[0]) => during(() => turn.prepare(options)),
-        callTool: (...args: Parameters<typeof callTool>) => during(() => turn.callTool(...args)),
-        current: () => turn.current(),
-        close: () => turn.close(),
-        [Symbol.asyncDispose]: () => turn.close(),
-      });
-    },
-    changes: (options?: Parameters<ExtensionView['changes']>[0]) => view.changes(options),
-    close: () => view.close(),
-    [Symbol.asyncDispose]: () => view.close(),
-  });
 }
