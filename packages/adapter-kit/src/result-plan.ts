@@ -41,8 +41,8 @@ export interface ResultPlan {
   readonly problems: readonly string[];
 }
 
-export const DEFAULT_MAX_RESULT_CHARS = 100_000;
-export const DEFAULT_MAX_MEDIA_BYTES = 5_000_000;
+const DEFAULT_MAX_RESULT_CHARS = 100_000;
+const DEFAULT_MAX_MEDIA_BYTES = 5_000_000;
 
 /** Plans what a model is shown of a result. Never throws, whatever the result is. `meta` never gets into it. */
 export function planResult(result: ToolResult, options: PlanOptions = {}): ResultPlan {

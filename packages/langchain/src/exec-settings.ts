@@ -9,7 +9,10 @@ import type { CallOfMessage } from './tool-message.ts';
 const MAX_RESULT_CHARS = 100_000;
 
 /** One validator per adapter: each schema is compiled once. */
-export function makeExecSettings(report: Report, maxResultChars = MAX_RESULT_CHARS): ExecSettings {
+export function makeExecSettings(
+  report: Report,
+  maxResultChars: number = MAX_RESULT_CHARS,
+): ExecSettings {
   return {
     validator: createArgumentValidator({ onProblem: report }),
     maxResultChars,

@@ -18,8 +18,6 @@ export interface ExecSettings extends ResultSettings {
 
 /** Where a call comes from. */
 export interface ExecOrigin {
-  /** The capability, where it is known. */
-  readonly source?: string | undefined;
   readonly turn: Pick<TurnView, 'callTool'>;
   readonly interrupt?: Interrupt | undefined;
   /** The custom stream of the run. */
@@ -71,7 +69,7 @@ export function execTool(
       };
       try {
         const result = await callAsking(turn, { name, args }, options, interrupt);
-        return resultMessage({ ...call, source: origin.source }, result, settings);
+        return resultMessage(call, result, settings);
       } catch (error) {
         const control = bubbleUp(error);
         if (control !== undefined) throw control;

@@ -1,4 +1,4 @@
-import { describeScope, type ExtensionView, type Problem } from '@patchbay/protocols';
+import type { ExtensionView, Problem, Scope } from '@patchbay/protocols';
 import { createMiddleware, type AgentMiddleware } from 'langchain';
 
 import { makeExecSettings } from './exec-settings.ts';
@@ -11,7 +11,10 @@ import { endTurn, runContext, runState } from './run-turn.ts';
 import { callTool } from './tool-call.ts';
 
 export interface LangchainOptions {
-  /** Names the middleware: two of one name cannot be in one agent. Default: the scope of the view. */
+  /**
+   * Names the middleware, behind `patchbay-`: two of one name cannot be in one agent. Default: session and agent of the
+   * view's scope.
+   */
   readonly name?: string;
   /** Where media in tool results go. Default `auto`. */
   readonly media?: MediaOption;
@@ -62,7 +65,7 @@ export function langchain(view: ExtensionView, options: LangchainOptions = {}): 
     exec: makeExecSettings(report, options.maxResultChars),
   } as const;
   const middleware = createMiddleware({
-    name: nodeName(`patchbay ${options.name ?? describeScope(view.scope)}`),
+    name: middlewareName(view.scope, options.name),
     stateSchema: runState,
     contextSchema: runContext,
     // No messages: the update that goes out on streams does not repeat the history.
@@ -74,7 +77,10 @@ export function langchain(view: ExtensionView, options: LangchainOptions = {}): 
   return { tools: [], middleware: [middleware] };
 }
 
-/** LangGraph refuses `:` and `|` in the names of nodes, and the hooks of a middleware become nodes. */
-function nodeName(name: string): string {
-  return name.replaceAll(/[:|]/g, '_');
+/** The hooks of a middleware become nodes of the graph, and LangGraph refuses `:` and `|` in their names. */
+function middlewareName({ session, agent }: Scope, name?: string): string {
+  const parts = name === undefined ? [session, agent] : [name];
+  return ['patchbay', ...parts.filter((part) => part !== undefined)]
+    .join('-')
+    .replaceAll(/[^A-Za-z0-9_-]/g, '_');
 }

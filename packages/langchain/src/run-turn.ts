@@ -17,7 +17,23 @@ export const runState: z.ZodObject<{ _patchbayTurn: z.ZodOptional<z.ZodString> }
  */
 export const runContext: z.ZodObject<{
   patchbay: z.ZodOptional<z.ZodCustom<ExtensionView, ExtensionView>>;
-}> = z.object({ patchbay: z.custom<ExtensionView>().optional() });
+}> = z.object({
+  patchbay: z
+    .custom<ExtensionView>(
+      isView,
+      '`context.patchbay` must be a view, as `registry.view()` gives it.',
+    )
+    .optional(),
+});
+
+function isView(value: unknown): boolean {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'beginTurn' in value &&
+    typeof value.beginTurn === 'function'
+  );
+}
 
 /** What the two hooks of a run have in common. */
 export interface RunHook {

@@ -55,8 +55,8 @@ class ViewTool extends DynamicStructuredTool {
     };
     this.#run = async (input, config) => {
       const { writer, interrupt } = (config ?? {}) as ToolConfig;
-      const call = isToolCall(input) ? { name, id: input.id } : { name };
-      const origin = { turn, writer, interrupt, source: id.capability };
+      const call = { name, id: isToolCall(input) ? input.id : undefined, source: id.capability };
+      const origin = { turn, writer, interrupt };
       const exec = execTool(call, description, origin, settings);
       const message = await exec.invoke(input, config);
       return isToolCall(input) ? message : message.content;

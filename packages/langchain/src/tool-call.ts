@@ -42,10 +42,11 @@ export async function callTool<R extends Request>(
   // Perhaps another middleware's; if it is nobody's, LangChain says so to the model.
   if (found === undefined) return handler(request);
   const { interrupt, writer } = runtime;
-  const { turn, tool: offeredTool } = found;
-  const origin = { turn, interrupt, writer, source: offeredTool?.id.capability };
-  const { description = '' } = offeredTool?.definition ?? {};
-  return handler({ ...request, tool: execTool(toolCall, description, origin, exec) });
+  const { turn, tool: known } = found;
+  const call = { id: toolCall.id, name: toolCall.name, source: known?.id.capability };
+  const description = known?.definition.description ?? '';
+  const origin = { turn, interrupt, writer };
+  return handler({ ...request, tool: execTool(call, description, origin, exec) });
 }
 
 interface Found {

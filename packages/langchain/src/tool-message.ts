@@ -56,14 +56,15 @@ export function resultMessage(
 ): ToolMessage {
   const { text, isError, problems } = planResult(result, { maxResultChars });
   for (const problem of problems) onUnusablePart(call, problem);
-  return message(call, text, result, isError);
+  return toolMessage(call, text, result, isError);
 }
 
 /** A call that patchbay or a connection failed at, as an answer: a throw would end the run and abort its siblings. */
 export function errorMessage(call: CallOfMessage, thrown: unknown): ToolMessage {
   const error = toPatchbayError(thrown);
+  const source = error.source ?? call.source;
   const text = errorText(thrown);
-  return message(
+  return toolMessage(
     call,
     text,
     {
@@ -71,7 +72,7 @@ export function errorMessage(call: CallOfMessage, thrown: unknown): ToolMessage 
       isError: true,
       error: {
         code: error.code,
-        ...(error.source === undefined ? {} : { source: error.source }),
+        ...(source === undefined ? {} : { source }),
         ...(error.details === undefined ? {} : { details: error.details }),
       },
     },
@@ -79,7 +80,7 @@ export function errorMessage(call: CallOfMessage, thrown: unknown): ToolMessage 
   );
 }
 
-function message(
+function toolMessage(
   call: CallOfMessage,
   content: string,
   patchbay: ToolArtifact,

@@ -1,18 +1,10 @@
 import { langchain } from '@patchbay/langchain';
 import { ExtensionRegistry } from '@patchbay/registry';
-import {
-  AIMessage,
-  createAgent,
-  createMiddleware,
-  fakeModel,
-  llmToolSelectorMiddleware,
-  tool,
-  toolCallLimitMiddleware,
-  toolRetryMiddleware,
-} from 'langchain';
+import { AIMessage, createAgent, createMiddleware, fakeModel, tool } from 'langchain';
 import { describe, expect, it } from 'vitest';
 
 import { ask, capability, outcomes, script } from './script.ts';
+import { toolCallLimit, toolRetry, toolSelector } from './shipped-middleware.ts';
 
 /** Where LangChain's own middlewares belong beside this one, as the README says. */
 describe('the place in the list', () => {
@@ -28,7 +20,7 @@ describe('the place in the list', () => {
           return handler(request);
         },
       });
-      const selector = llmToolSelectorMiddleware({
+      const selector = toolSelector({
         model: fakeModel().structuredResponse({ tools: ['c__b'] }),
         maxTools: 1,
       });
@@ -63,7 +55,7 @@ describe('the place in the list', () => {
       { name: 'own', description: 'own', schema: { type: 'object', properties: {} } },
     );
     const lc = langchain(registry.view());
-    const retry = toolRetryMiddleware({ maxRetries: 2, initialDelayMs: 0, jitter: false });
+    const retry = toolRetry({ maxRetries: 2, initialDelayMs: 0, jitter: false });
     const result = await createAgent({
       model: script([{ name: 'c__bad' }, { name: 'own' }]),
       tools: [own],
@@ -78,7 +70,7 @@ describe('the place in the list', () => {
     let ran = 0;
     registry.register(capability('c', { a: () => String(++ran) }));
     const lc = langchain(registry.view());
-    const limit = toolCallLimitMiddleware({ toolName: 'c__a', runLimit: 1 });
+    const limit = toolCallLimit({ toolName: 'c__a', runLimit: 1 });
     const result = await createAgent({
       model: script([{ name: 'c__a' }], [{ name: 'c__a' }]),
       middleware: [limit, ...lc.middleware],

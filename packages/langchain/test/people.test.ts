@@ -2,21 +2,12 @@ import { Command, interrupt, MemorySaver } from '@langchain/langgraph';
 import { interruptOn, langchain } from '@patchbay/langchain';
 import type { ApprovalPolicy } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
-import {
-  createAgent,
-  createMiddleware,
-  humanInTheLoopMiddleware,
-  type AgentMiddleware,
-  type Decision,
-} from 'langchain';
+import { createAgent, createMiddleware, type Decision } from 'langchain';
 import { describe, expect, it } from 'vitest';
 
 import { ask, capability, outcomes, script } from './script.ts';
+import { humanReview } from './shipped-middleware.ts';
 
-/** Under `exactOptionalPropertyTypes` LangChain's own type of it is refused by LangChain's `createAgent`. */
-const review = humanInTheLoopMiddleware as unknown as (options: {
-  readonly interruptOn: Record<string, boolean>;
-}) => AgentMiddleware;
 const config = { configurable: { thread_id: 't' } };
 const resume = (...decisions: Decision[]) => new Command({ resume: { decisions } });
 
@@ -40,7 +31,7 @@ describe('humanInTheLoopMiddleware', () => {
     const agent = createAgent({
       model: script([{ name: 'c__pay', args: { x: 5 } }]),
       tools: [],
-      middleware: [review({ interruptOn: { c__pay: true } }), ...lc.middleware],
+      middleware: [humanReview({ interruptOn: { c__pay: true } }), ...lc.middleware],
       checkpointer: new MemorySaver(),
     });
     const waiting = await agent.invoke(ask(), config);
@@ -57,7 +48,7 @@ describe('humanInTheLoopMiddleware', () => {
     const agent = createAgent({
       model: script([{ name: 'c__pay' }]),
       tools: [],
-      middleware: [review({ interruptOn: { c__pay: true } }), ...lc.middleware],
+      middleware: [humanReview({ interruptOn: { c__pay: true } }), ...lc.middleware],
       checkpointer: new MemorySaver(),
     });
     await agent.invoke(ask(), config);
@@ -75,7 +66,7 @@ describe('humanInTheLoopMiddleware', () => {
     const agent = createAgent({
       model,
       tools: [],
-      middleware: [review({ interruptOn: { c__pay: true, c__del: true } }), ...lc.middleware],
+      middleware: [humanReview({ interruptOn: { c__pay: true, c__del: true } }), ...lc.middleware],
       checkpointer: new MemorySaver(),
     });
     await agent.invoke(ask(), config);
@@ -87,7 +78,8 @@ describe('humanInTheLoopMiddleware', () => {
     const results = sent.flatMap((message) =>
       'tool_call_id' in message ? [message.tool_call_id] : [],
     );
-    expect(results.toSorted()).toEqual(calls.map(({ id }) => id).toSorted());
+    expect(new Set(results)).toEqual(new Set(calls.map(({ id }) => id)));
+    expect(results).toHaveLength(calls.length);
   });
 
   it('is told by annotations which tools to ask for', async () => {
@@ -215,7 +207,7 @@ describe('an interrupt', () => {
       return createAgent({
         model: script([{ name: 'c__pay' }, { name: 'c__secret' }]),
         tools: [],
-        middleware: [review({ interruptOn: { c__pay: true } }), ...lc.middleware],
+        middleware: [humanReview({ interruptOn: { c__pay: true } }), ...lc.middleware],
         checkpointer,
       });
     };
@@ -234,7 +226,7 @@ describe('an interrupt', () => {
 
   it('of a run that began without this middleware is resumed all the same', async () => {
     const checkpointer = new MemorySaver();
-    const asks = () => review({ interruptOn: { c__pay: true } });
+    const asks = () => humanReview({ interruptOn: { c__pay: true } });
     // Something that keeps the tool node in the graph.
     const before = createMiddleware({
       name: 'before',

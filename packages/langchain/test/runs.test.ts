@@ -86,6 +86,15 @@ describe('parallel runs of one agent object', () => {
     expect(results.map(outcomes)).toEqual([['success:A'], ['success:B']]);
   });
 
+  it('are told when what they bring is no view', async () => {
+    await using registry = new ExtensionRegistry();
+    const model = fakeModel().respond(new AIMessage('x'));
+    const agent = createAgent({ model, ...langchain(registry.view()) });
+    await expect(agent.invoke(ask(), { context: { patchbay: {} } })).rejects.toThrow(
+      /must be a view/,
+    );
+  });
+
   it('of an agent within its own tool have turns of their own', async () => {
     await using registry = new ExtensionRegistry();
     const watch = watching();

@@ -17,7 +17,9 @@ const inputSchema: JsonSchema = {
 
 const board = () => {
   const registry = new ExtensionRegistry();
-  registry.register(capability('c', { t: { inputSchema, call: (args) => JSON.stringify(args) } }));
+  registry.register(
+    capability('c', { t: { inputSchema, call: (args: object) => JSON.stringify(args) } }),
+  );
   return registry;
 };
 const go = [new HumanMessage('go')];

@@ -64,9 +64,12 @@ export const toolMessages = ({
   readonly messages: readonly BaseMessage[];
 }): ToolMessage[] => messages.filter((message) => ToolMessage.isInstance(message));
 
-/** `status:text` of every tool message. */
+/** `status:content` of every tool message; content that is not one plain string shows as JSON. */
 export const outcomes = (result: { readonly messages: readonly BaseMessage[] }): string[] =>
-  toolMessages(result).map(({ status, content }) => `${status}:${String(content)}`);
+  toolMessages(result).map(
+    ({ status, content }) =>
+      `${status}:${typeof content === 'string' ? content : JSON.stringify(content)}`,
+  );
 
 export const kinds = (messages: readonly BaseMessage[]): string =>
   messages.map((message) => message.getType()).join();

@@ -13,8 +13,8 @@ export interface WireBody {
 function recorder() {
   const bodies: WireBody[] = [];
   const fetch = async (input: unknown, init?: { readonly body?: unknown }): Promise<Response> => {
-    const text = init?.body ?? (input instanceof Request ? await input.text() : '{}');
-    bodies.push(JSON.parse(String(text)) as WireBody);
+    const body = typeof init?.body === 'string' ? init.body : await (input as Request).text();
+    bodies.push(JSON.parse(body) as WireBody);
     return Response.json({ error: { message: 'stop' } }, { status: 400 });
   };
   return { bodies, fetch: fetch as typeof globalThis.fetch };
