@@ -25,6 +25,8 @@ export interface MarkdownCommandsOptions {
   readonly id: string;
   /** A folder of Markdown files; folders in it are namespaces: `git/commit.md` is `/git:commit`. */
   readonly folder: string;
+  /** A folder that is not there is no problem: it may come. Default false. */
+  readonly optional?: boolean;
   /** Whose files these are. Default: by the folder's name (`.claude`, `.opencode`, `.codex`, `.cursor`), else `patchbay`. */
   readonly dialect?: CommandDialect;
   /** Among several commands of one name the greatest is reached by it. Default 30, as for the files of a project. */
@@ -54,14 +56,16 @@ class MarkdownCommands implements Capability, CommandResource, ChangeObservable 
   readonly #folder: string;
   readonly #dialect: CommandDialect;
   readonly #precedence: number;
+  readonly #optional: boolean;
   /** By path, relative to the folder. */
   #known = new Map<string, Known>();
 
-  constructor({ id, folder, dialect, precedence = 30 }: MarkdownCommandsOptions) {
+  constructor({ id, folder, dialect, precedence = 30, optional = false }: MarkdownCommandsOptions) {
     this.id = id;
     this.#folder = resolve(folder);
     this.#dialect = dialect ?? dialectOf(this.#folder);
     this.#precedence = precedence;
+    this.#optional = optional;
     // Nothing watches the folder, so nothing can be vouched for: every listing looks at it.
     const source = changeSource(id, () => undefined);
     this.revision = source.revision;
@@ -134,12 +138,14 @@ class MarkdownCommands implements Capability, CommandResource, ChangeObservable 
     const found: string[] = [];
     const root = await realpath(this.#folder).catch(() => undefined);
     if (root === undefined) {
-      problems.push(
-        this.#problem(
-          'not-found',
-          `There is no folder ${this.#folder}. Create it, or leave it out.`,
-        ),
-      );
+      if (!this.#optional) {
+        problems.push(
+          this.#problem(
+            'not-found',
+            `There is no folder ${this.#folder}. Create it, or leave it out.`,
+          ),
+        );
+      }
       return [];
     }
     let level = [''];
