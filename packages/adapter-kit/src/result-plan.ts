@@ -127,8 +127,13 @@ function planMedia(
     return { text: `[${note}; not shown${maxBytes > 0 ? `, more than ${maxBytes} bytes` : ''}]` };
   return {
     text: `[${note}]`,
-    media: { kind, data, mimeType, ...(typeof name === 'string' ? { name } : {}) },
+    media: { kind, data, mimeType, ...(typeof name === 'string' ? { name: lastStep(name) } : {}) },
   };
+}
+
+/** A file name, of a URI too. */
+function lastStep(name: string): string {
+  return name.split('/').at(-1) || name;
 }
 
 function unusable(what: string, why: string): PlannedPart {

@@ -5,7 +5,7 @@ import {
   type PlanOptions,
 } from '@patchbay/adapter-kit';
 import type { ExtensionView, Problem, Tool as PatchbayTool, TurnView } from '@patchbay/protocols';
-import type { ModelMessage, PrepareStepFunction, ToolSet } from 'ai';
+import type { ModelMessage, PrepareStepFunction, Tool, ToolSet } from 'ai';
 
 import { userText, type Instructions } from './instructions.ts';
 import { LiveTools } from './live-tools.ts';
@@ -21,7 +21,7 @@ export interface AiSdkOptions extends PlanOptions {
   /** The program's own tools, for `generateText` and `streamText`. An agent's own `tools` are taken from the agent. */
   readonly tools?: ToolSet;
   /** The program's own `prepareStep`; what it returns is kept. An agent's own one is taken from the agent. */
-  readonly prepareStep?: PrepareStepFunction<ToolSet>;
+  readonly prepareStep?: PrepareStepFunction<Record<string, Tool>>;
   /** Ask for strict mode where a tool's schema can be said so. Default: false. */
   readonly strict?: boolean;
   /** Signs of life of a running call become preliminary tool results. Default: false. */
