@@ -18,23 +18,48 @@ afterEach(() => rm(root, { recursive: true, force: true }));
 
 const fixture = (key: string) => fileURLToPath(new URL(`fixtures/${key}`, import.meta.url));
 const open = (options: HostOptions = {}) =>
-  createHost({ cwd: root, home: false, env: {}, onProblem: (problem) => void problems.push(problem), ...options });
+  createHost({
+    cwd: root,
+    home: false,
+    env: {},
+    onProblem: (problem) => void problems.push(problem),
+    ...options,
+  });
 
 async function write(path: string, content: unknown): Promise<void> {
   await mkdir(dirname(join(root, path)), { recursive: true });
-  await writeFile(join(root, path), typeof content === 'string' ? content : JSON.stringify(content, null, 2));
+  await writeFile(
+    join(root, path),
+    typeof content === 'string' ? content : JSON.stringify(content, null, 2),
+  );
 }
 const skill = (path: string, name: string) =>
-  write(`${path}/${name}/SKILL.md`, `---\nname: ${name}\ndescription: Does ${name}.\n---\nDo ${name}.\n`);
+  write(
+    `${path}/${name}/SKILL.md`,
+    `---\nname: ${name}\ndescription: Does ${name}.\n---\nDo ${name}.\n`,
+  );
 /** The server of a public report: says `who` it is. */
-const who = (name: string) => ({ command: process.execPath, args: [join(fixture('roo-code-2797'), 'server.mjs'), name] });
-const textOf = (result: { readonly content: readonly unknown[] }) => (result.content[0] as { text: string }).text;
+const who = (name: string) => ({
+  command: process.execPath,
+  args: [join(fixture('roo-code-2797'), 'server.mjs'), name],
+});
+const textOf = (result: { readonly content: readonly unknown[] }) =>
+  (result.content[0] as { text: string }).text;
 
 describe('configuration files', () => {
   it('are read with comments and trailing commas, in the shapes of both worlds', async () => {
-    await write('.mcp.json', `{ // ours\n  "mcpServers": { "a": ${JSON.stringify(who('a'))}, },\n}`);
-    await write('.vscode/mcp.json', `{ "servers": { "b": ${JSON.stringify({ type: 'stdio', ...who('b') })} }, "inputs": [] }`);
-    await write('patchbay.yaml', `mcp_servers:\n  c:\n    command: ${process.execPath}\n    args: [${JSON.stringify(who('c').args[0])}, c]\n`);
+    await write(
+      '.mcp.json',
+      `{ // ours\n  "mcpServers": { "a": ${JSON.stringify(who('a'))}, },\n}`,
+    );
+    await write(
+      '.vscode/mcp.json',
+      `{ "servers": { "b": ${JSON.stringify({ type: 'stdio', ...who('b') })} }, "inputs": [] }`,
+    );
+    await write(
+      'patchbay.yaml',
+      `mcp_servers:\n  c:\n    command: ${process.execPath}\n    args: [${JSON.stringify(who('c').args[0])}, c]\n`,
+    );
     await using host = await open();
     const { tools, callTool } = await host.registry.view().compile();
     expect(tools.map(({ definition }) => definition.name)).toEqual(['a__who', 'b__who', 'c__who']);
@@ -67,9 +92,9 @@ describe('configuration files', () => {
     const { tools } = await host.registry.view().compile();
     expect(tools.map(({ id }) => id.capability)).toEqual(['good']);
     const said = Object.fromEntries(problems.map(({ source, message }) => [source, message]));
-    expect(said['both']).toMatch(/^\.mcp\.json:9:\d+: the server "both" is left out: it has both/);
+    expect(said['both']).toMatch(/^\.mcp\.json:10:\d+: the server "both" is left out: it has both/);
     expect(said['secret']).toMatch(/env\.TOKEN needs API_TOKEN, which is not set/);
-    expect(said['number']).toMatch(/^\.mcp\.json:20:\d+: .*command/);
+    expect(said['number']).toMatch(/^\.mcp\.json:22:\d+: .*command/);
     expect(said['neither']).toContain('needs a `command`');
     expect(said['patchbay.yaml']).toMatch(/^patchbay\.yaml:\d+:\d+ cannot be read/);
     expect(host.inspect().servers.map(({ id, state }) => [id, state])).toEqual([
@@ -116,7 +141,9 @@ describe('configuration files', () => {
     const view = await host.registry.view().compile();
     const started = new Set(view.tools.map(({ id }) => id.capability));
     expect(started.has('rel-args') && started.has('cwd-rel') && started.has('spaces')).toBe(true);
-    expect(view.problems.find(({ source }) => source === 'no-dir')?.message).toContain('working directory');
+    expect(view.problems.find(({ source }) => source === 'no-dir')?.message).toContain(
+      'working directory',
+    );
   });
 });
 
@@ -133,12 +160,9 @@ describe('folders', () => {
     await using session = await host.openSession('s');
     const view = session.view();
     const { instructions } = await view.compile();
-    expect([...instructions[0]!.text.matchAll(/<name>(.*?)<\/name>/g)].map(([, name]) => name)).toEqual([
-      'mine',
-      'near',
-      'top',
-      'user-skills:near',
-    ]);
+    expect(
+      [...instructions[0]!.text.matchAll(/<name>(.*?)<\/name>/g)].map(([, name]) => name),
+    ).toEqual(['mine', 'near', 'top', 'user-skills:near']);
     expect((await view.commands.list()).map(({ name, kind }) => `${kind} ${name}`)).toEqual([
       'skill mine',
       'skill near',
@@ -147,11 +171,15 @@ describe('folders', () => {
       'skill top',
       'skill user-skills:near',
     ]);
-    expect(await view.commands.resolve('/review this')).toMatchObject({ content: [{ text: 'Review this.' }] });
+    expect(await view.commands.resolve('/review this')).toMatchObject({
+      content: [{ text: 'Review this.' }],
+    });
   });
 
   it('a config with a broken server, a broken skill and a broken command runs, and names all three', async () => {
-    await write('.mcp.json', { mcpServers: { good: who('good'), gone: { command: 'no-such-command-x' } } });
+    await write('.mcp.json', {
+      mcpServers: { good: who('good'), gone: { command: 'no-such-command-x' } },
+    });
     await skill('.agents/skills', 'fine');
     await write('.agents/skills/broken/SKILL.md', 'a\0b');
     await write('.claude/commands/fine.md', 'Fine.');
@@ -163,7 +191,9 @@ describe('folders', () => {
     expect(compiled.tools.map(({ definition }) => definition.name)).toContain('good__who');
     expect((await view.commands.list()).map(({ name }) => name)).toContain('fine');
     const text = formatProblems(problems);
-    expect(text).toMatch(/error +gone {2}connect-failed .*no-such-command-x: command not found.*\.mcp\.json:9.*tried again at/);
+    expect(text).toMatch(
+      /error +gone {2}connect-failed .*no-such-command-x: command not found.*\.mcp\.json:10.*tried again at/,
+    );
     expect(text).toMatch(/broken\/SKILL\.md:1 is not text/);
     expect(text).toMatch(/broken\.md:1 is not text/);
   });
@@ -178,9 +208,16 @@ describe('sessions', () => {
     await using one = await host.openSession('1', { identity: ann, skills: ['ann'] });
     await using two = await host.openSession('2', { identity: bob, skills: ['bob'] });
     await using again = await host.openSession('1', { identity: ann });
-    const names = async (session: typeof one) => (await session.agent('x').view().compile()).skills.map(({ name }) => name);
-    expect([await names(one), await names(two), await names(again)]).toEqual([['anns'], ['bobs'], ['anns']]);
-    await expect(host.openSession('1', { identity: bob })).rejects.toMatchObject({ code: 'identity-mismatch' });
+    const names = async (session: typeof one) =>
+      (await session.agent('x').view().compile()).skills.map(({ name }) => name);
+    expect([await names(one), await names(two), await names(again)]).toEqual([
+      ['anns'],
+      ['bobs'],
+      ['anns'],
+    ]);
+    await expect(host.openSession('1', { identity: bob })).rejects.toMatchObject({
+      code: 'identity-mismatch',
+    });
     await expect(host.openSession('1')).rejects.toMatchObject({ code: 'identity-mismatch' });
     await expect(host.openSession('')).rejects.toMatchObject({ code: 'invalid-scope' });
     expect(host.inspect().sessions).toEqual([
@@ -230,15 +267,23 @@ describe('sessions', () => {
     await host.registry.close({ session: 's' });
     await using second = await host.openSession('t', { restore: kept });
     const compiled = await second.agent('coder').view().compile();
-    expect(textOf(await compiled.callTool('activate_skill', { name: 'a' }))).toContain('already active');
-    const narrow = await second.agent('coder').view({ tools: { exclude: ['x__*'] }, skills: { exclude: ['a'] } }).compile();
+    expect(textOf(await compiled.callTool('activate_skill', { name: 'a' }))).toContain(
+      'already active',
+    );
+    const narrow = await second
+      .agent('coder')
+      .view({ tools: { exclude: ['x__*'] }, skills: { exclude: ['a'] } })
+      .compile();
     expect([narrow.tools, narrow.skills]).toEqual([[], []]);
   });
 });
 
 describe('a host', () => {
   it('starts nothing by itself, and shares a server only as configured', async () => {
-    await write('patchbay.yaml', `mcp_servers:\n  own: ${JSON.stringify(who('own'))}\n  all: ${JSON.stringify({ ...who('all'), sharing: 'everyone' })}\n`);
+    await write(
+      'patchbay.yaml',
+      `mcp_servers:\n  own: ${JSON.stringify(who('own'))}\n  all: ${JSON.stringify({ ...who('all'), sharing: 'everyone' })}\n`,
+    );
     await using host = await open();
     expect(host.inspect().connections).toEqual([]);
     for (const id of ['ann', 'bob']) {
@@ -250,9 +295,17 @@ describe('a host', () => {
 
   it('can fail at its start when a required server does not come', async () => {
     await using host = await open({
-      config: { mcp_servers: { must: { command: 'no-such-command-x', required: true }, may: { command: 'neither-x' } } },
+      config: {
+        mcp_servers: {
+          must: { command: 'no-such-command-x', required: true },
+          may: { command: 'neither-x' },
+        },
+      },
     });
-    await expect(host.ready()).rejects.toMatchObject({ code: 'unavailable', details: { servers: ['must'] } });
+    await expect(host.ready()).rejects.toMatchObject({
+      code: 'unavailable',
+      details: { servers: ['must'] },
+    });
   });
 
   it('ends with everything, and is closed then', async () => {
