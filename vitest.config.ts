@@ -11,6 +11,7 @@ export default defineConfig({
       'packages/*/test/**/*.test.ts',
       'apps/*/test/**/*.test.ts',
       'bench/test/**/*.test.ts',
+      'docs/test/**/*.test.ts',
       'test/**/*.test.ts',
     ],
     exclude: ['**/*.long.test.ts', '**/node_modules/**'],

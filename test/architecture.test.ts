@@ -57,8 +57,10 @@ const TABLE: Readonly<Record<string, Row>> = {
   },
   'adapter-kit': { internal: ['protocols'], libraries: ['@cfworker/json-schema'] },
   'ai-sdk': { internal: ['protocols', 'adapter-kit'], peers: ['ai'] },
+  // Its middleware's state is described to LangGraph by a zod schema, which every LangChain install has.
   langchain: {
     internal: ['protocols', 'adapter-kit'],
+    libraries: ['zod'],
     peers: ['@langchain/core', 'langchain'],
   },
   testkit: { internal: ['protocols'], peers: ['vitest'] },

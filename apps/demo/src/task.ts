@@ -43,7 +43,7 @@ export interface Check {
   readonly seen: string;
 }
 
-export const EXPECTED = `# What is new
+const EXPECTED = `# What is new
 
 - a lost server is rebuilt at its next use
 - the watcher sees edits behind links

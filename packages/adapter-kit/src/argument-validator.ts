@@ -10,12 +10,13 @@ import {
 
 import { isSchemaObject } from './local-reference.ts';
 import { violationLines } from './violations.ts';
+import { warn } from './warn.ts';
 
 /** What {@link createArgumentValidator} takes. */
 export interface ArgumentValidatorOptions {
   /**
    * Told once about each schema that cannot be compiled, or that throws while it checks (an invalid pattern, a reference
-   * that leads nowhere). `source` is the schema's title; `schema` is the object, for whoever knows the tool it belongs to.
+   * that leads nowhere). Default: a warning. `source` is the schema's title; `schema` is the object, for whoever knows the tool it belongs to.
    */
   readonly onProblem?: (problem: Problem, schema: JsonSchema) => void;
 }
@@ -30,6 +31,7 @@ const FITS: ArgumentCheck = Object.freeze({ ok: true });
 export function createArgumentValidator(options: ArgumentValidatorOptions = {}): ArgumentValidator {
   const compiled = new WeakMap<JsonSchema, Validator | 'unusable'>();
   const reported = new WeakSet<JsonSchema>();
+  const { onProblem = warn } = options;
 
   const report = (schema: JsonSchema, thrown: unknown) => {
     if (reported.has(schema)) return;
@@ -38,7 +40,7 @@ export function createArgumentValidator(options: ArgumentValidatorOptions = {}):
     const error = toPatchbayError(thrown, 'schema-unusable', {
       what: 'The schema of the arguments cannot be used, so they are passed on unchecked',
     });
-    options.onProblem?.(
+    onProblem(
       { ...problemFrom(title, error), severity: 'warning', message: firstLine(error.message) },
       schema,
     );

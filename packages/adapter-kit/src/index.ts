@@ -10,3 +10,4 @@ export {
 } from './provider-schema.ts';
 export { planResult, type PlannedMedia, type PlanOptions, type ResultPlan } from './result-plan.ts';
 export { withoutStrictNulls } from './strict-schema.ts';
+export { warn } from './warn.ts';

@@ -41,8 +41,8 @@ export interface ResultPlan {
   readonly problems: readonly string[];
 }
 
-export const DEFAULT_MAX_RESULT_CHARS = 100_000;
-export const DEFAULT_MAX_MEDIA_BYTES = 5_000_000;
+const DEFAULT_MAX_RESULT_CHARS = 100_000;
+const DEFAULT_MAX_MEDIA_BYTES = 5_000_000;
 
 /** Plans what a model is shown of a result. Never throws, whatever the result is. `meta` never gets into it. */
 export function planResult(result: ToolResult, options: PlanOptions = {}): ResultPlan {
@@ -127,8 +127,13 @@ function planMedia(
     return { text: `[${note}; not shown${maxBytes > 0 ? `, more than ${maxBytes} bytes` : ''}]` };
   return {
     text: `[${note}]`,
-    media: { kind, data, mimeType, ...(typeof name === 'string' ? { name } : {}) },
+    media: { kind, data, mimeType, ...(typeof name === 'string' ? { name: lastStep(name) } : {}) },
   };
+}
+
+/** A file name, of a URI too. */
+function lastStep(name: string): string {
+  return name.split('/').at(-1) || name;
 }
 
 function unusable(what: string, why: string): PlannedPart {

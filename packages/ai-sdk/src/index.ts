@@ -1,1 +1,4 @@
-export {};
+export { aiSdk, type AiSdkExtensions, type AiSdkOptions } from './ai-sdk.ts';
+export type { Instructions } from './instructions.ts';
+export type { AnyPrepareStep, StepOptions, StepSettings } from './run.ts';
+export { ToolCallError } from './tool-call-error.ts';

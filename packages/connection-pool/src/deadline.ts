@@ -1,7 +1,7 @@
 import { PatchbayError } from '@patchbay/protocols';
 
 /** Longest time that a timer can be set to. */
-export const MAX_TIMER_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS: number = 2 ** 31 - 1;
 
 export interface DeadlineOptions {
   /** Milliseconds without a sign of life. */

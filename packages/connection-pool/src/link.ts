@@ -24,7 +24,7 @@ export interface Link {
   killNow(): void;
 }
 
-export interface LinkRequest {
+interface LinkRequest {
   readonly signal: AbortSignal;
   readonly onProgress: (params: {
     readonly progress: number;

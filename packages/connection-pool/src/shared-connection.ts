@@ -30,7 +30,7 @@ export interface SharedConnectionHost {
 }
 
 const CONNECT_MS = 30_000;
-export const CONNECTION_CHANGED = 'patchbay/connection';
+const CONNECTION_CHANGED = 'patchbay/connection';
 
 /**
  * The one connection of a key: made at the first use, shared, rebuilt at the next use when it was lost, closed when it

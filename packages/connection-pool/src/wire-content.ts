@@ -3,7 +3,7 @@ import type { ContentPart, PromptMessage, ToolResult } from '@patchbay/protocols
 type Wire = Readonly<Record<string, unknown>>;
 
 /** A content block of MCP as a part. A kind or a shape that is not known is kept whole, never dropped. */
-export function toContentPart(block: unknown): ContentPart {
+function toContentPart(block: unknown): ContentPart {
   if (!isObject(block)) return { type: 'unknown', raw: block };
   const meta = isObject(block['_meta']) ? { meta: block['_meta'] } : {};
   const unknown = (): ContentPart => ({ type: text(block['type']) ?? 'unknown', raw: block });

@@ -24,8 +24,8 @@ export interface FrontmatterOptions {
 }
 
 /** Largest file and block that are read: several times what occurs in the field. */
-export const MAX_FILE_BYTES: number = 1024 * 1024;
-export const MAX_FRONTMATTER_CHARS: number = 64 * 1024;
+const MAX_FILE_BYTES = 1024 * 1024;
+const MAX_FRONTMATTER_CHARS = 64 * 1024;
 
 const SAYS: Readonly<Record<FrontmatterCode, string>> = {
   'not-utf8': 'is not UTF-8; it was decoded as well as possible. Save it as UTF-8',

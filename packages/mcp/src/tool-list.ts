@@ -23,7 +23,7 @@ export function keepDefinitions(
   });
 }
 
-export function passes({ include, exclude }: ToolFilter, name: string): boolean {
+function passes({ include, exclude }: ToolFilter, name: string): boolean {
   if (include !== undefined && !include.some((pattern) => matches(pattern, name))) return false;
   return exclude === undefined || !exclude.some((pattern) => matches(pattern, name));
 }
@@ -34,7 +34,7 @@ function matches(pattern: string, name: string): boolean {
 }
 
 /** The same text for the same definition, whatever the order of its keys. */
-export function canonical(value: unknown): string {
+function canonical(value: unknown): string {
   return JSON.stringify(value, (_key, item: unknown) => {
     if (typeof item !== 'object' || item === null || Array.isArray(item)) return item;
     return Object.fromEntries(Object.entries(item).toSorted(([a], [b]) => (a < b ? -1 : 1)));

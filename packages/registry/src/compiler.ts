@@ -18,7 +18,7 @@ export interface CompilerHost extends Surroundings {
   readonly sourceTimeoutMs: number;
   /** Without those that hide themselves. Sorted by id. */
   visible(scope: Scope): readonly Registration[];
-  /** Told once per problem that is new in this compiler's snapshots. */
+  /** May be told the same again. */
   problem(problem: Problem): void;
 }
 
@@ -112,11 +112,9 @@ export class Compiler {
     const fingerprint = fingerprintOf(parts);
     if (this.#snapshot?.fingerprint === fingerprint) return this.#snapshot;
     const snapshot = makeSnapshot(parts, this.viewer, fingerprint);
-    const known = new Set(this.#snapshot?.problems.map(problemKey));
     this.#snapshot = snapshot;
     this.#compiled = this.#compiledView(snapshot);
-    for (const problem of snapshot.problems)
-      if (!known.has(problemKey(problem))) this.#host.problem(problem);
+    for (const problem of snapshot.problems) this.#host.problem(problem);
     return snapshot;
   }
 
@@ -142,6 +140,3 @@ export class Compiler {
     } satisfies CompiledView);
   }
 }
-
-const problemKey = ({ source, code, message }: Problem): string =>
-  JSON.stringify([source, code, message]);

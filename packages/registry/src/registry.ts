@@ -26,6 +26,7 @@ import { Registration } from './registration.ts';
 import { ScopeStore } from './scope-store.ts';
 import { VersionedState } from './session-state.ts';
 import { closeInOrder } from './shutdown.ts';
+import { Told } from './told.ts';
 import { OpenViews } from './open-views.ts';
 import { View, type ViewHost } from './view.ts';
 import { makeViewer, type ViewFilter } from './viewer.ts';
@@ -36,7 +37,7 @@ export interface RegistryOptions {
   readonly approval?: ApprovalPolicy;
   /** Checks arguments before every call. Default: the one that an adapter brings; without one, the source's own check. */
   readonly validator?: ArgumentValidator;
-  /** Told of every new problem. Default: the first one of each source is a process warning. */
+  /** Told of every problem once, for as long as it lasts. Default: the first one of each source is a process warning. */
   readonly onProblem?: (problem: Problem) => void;
   /** How long a compile inside a run waits for a source that is new, in milliseconds. Default 5,000. */
   readonly compileDeadlineMs?: number;
@@ -95,7 +96,7 @@ export class ExtensionRegistry implements AsyncDisposable {
   readonly #sessions = new Map<string | undefined, SessionRecord>();
   readonly #owners = new Map<string, Identity>();
   readonly #views = new OpenViews();
-  readonly #warned = new Set<string>();
+  readonly #told = new Told();
   readonly #hub: ChangeHub;
   readonly #host: ViewHost;
   #serial = 0;
@@ -259,7 +260,7 @@ export class ExtensionRegistry implements AsyncDisposable {
     const open = registrations.filter((registration) => !registration.closed);
     for (const registration of open) {
       this.#store.delete(registration);
-      this.#warned.delete(registration.id);
+      this.#told.forget(registration.id);
     }
     // A capability that is registered elsewhere too lives on there.
     const elsewhere = new Set(this.#store.all().map(({ capability }) => capability));
@@ -363,13 +364,11 @@ export class ExtensionRegistry implements AsyncDisposable {
   }
 
   #problem(problem: Problem): void {
+    const news = this.#told.note(problem);
     const { onProblem } = this.#options;
-    if (onProblem !== undefined) {
-      onProblem(problem);
-    } else if (!this.#warned.has(problem.source)) {
-      this.#warned.add(problem.source);
-      emitWarning(problem);
-    }
+    if (news === 'known') return;
+    if (onProblem !== undefined) onProblem(problem);
+    else if (news === 'first') emitWarning(problem);
   }
 
   #assertOpen(): void {

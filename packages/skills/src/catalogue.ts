@@ -17,7 +17,7 @@ export function catalogueText(skills: readonly NamedSkill[]): string | undefined
 }
 
 /** One line of text that cannot break out of the markup around it, without characters that cannot be seen. */
-export function inline(text: string): string {
+function inline(text: string): string {
   return escapeMarkup(text.replaceAll(INVISIBLE, '').replaceAll(/\s+/g, ' ').trim());
 }
 

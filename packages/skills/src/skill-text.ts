@@ -3,7 +3,7 @@ import type { OpenSkill } from '@patchbay/protocols';
 import { escapeMarkup } from './catalogue.ts';
 
 /** The body of a skill as it enters a conversation: its folder stands where the author wrote a placeholder for it. */
-export function skillBody({ body, folder }: OpenSkill): string {
+function skillBody({ body, folder }: OpenSkill): string {
   if (folder === undefined) return body;
   return body.replaceAll(/\$\{CLAUDE_SKILL_DIR\}|\{baseDir\}/g, () => folder);
 }

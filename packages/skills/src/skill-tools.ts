@@ -66,9 +66,7 @@ export function skillTools(
 }
 
 /** Skills that a model may use. */
-export async function visible({
-  peers,
-}: Pick<SkillToolContext, 'peers'>): Promise<readonly NamedSkill[]> {
+async function visible({ peers }: Pick<SkillToolContext, 'peers'>): Promise<readonly NamedSkill[]> {
   return nameSkills(await peers.skills()).filter(
     ({ skill }) => skill.entry.modelInvocable !== false,
   );

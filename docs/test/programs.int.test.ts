@@ -7,7 +7,7 @@ import { ExtensionRegistry } from '@patchbay/registry';
 import { MockLanguageModelV4 } from 'ai/test';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
-import { BuildJobs } from '../docs/programs/05-own-capability.ts';
+import { BuildJobs } from '../programs/05-own-capability.ts';
 
 /** The example programs as their readers run them: in a project folder that has the server and a skill. */
 describe('the programs of the documentation', () => {
@@ -42,7 +42,7 @@ describe('the programs of the documentation', () => {
       specificationVersion: 'v4',
     });
     const said = vi.spyOn(console, 'log').mockImplementation(() => undefined);
-    await import('../docs/programs/01-ai-sdk.ts');
+    await import('../programs/01-ai-sdk.ts');
     expect(said).toHaveBeenCalledWith('All quiet.');
     expect(seen[0]?.tools).toEqual(
       expect.arrayContaining(['activate_skill', 'files__read_text_file']),
@@ -69,7 +69,7 @@ describe('the programs of the documentation', () => {
       });
     });
     const said = vi.spyOn(console, 'log').mockImplementation(() => undefined);
-    await import('../docs/programs/02-langchain.ts');
+    await import('../programs/02-langchain.ts');
     expect(said).toHaveBeenCalledWith('All quiet.');
     expect(bodies[0]?.tools.map(({ name }) => name)).toEqual(
       expect.arrayContaining(['activate_skill', 'files__read_text_file']),
@@ -81,7 +81,7 @@ describe('the programs of the documentation', () => {
 
   it('03: by hand, with only the packages that are needed', async () => {
     const said = vi.spyOn(console, 'log').mockImplementation(() => undefined);
-    await import('../docs/programs/03-by-hand.ts');
+    await import('../programs/03-by-hand.ts');
     const [[tools, problems], [content]] = said.mock.calls as unknown as [
       [readonly string[], readonly unknown[]],
       [unknown],

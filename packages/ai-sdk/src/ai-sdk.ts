@@ -1,0 +1,184 @@
+import {
+  createArgumentValidator,
+  createProviderSchemas,
+  warn,
+  type PlanOptions,
+} from '@patchbay/adapter-kit';
+import type { ExtensionView, Problem, Tool as PatchbayTool, TurnView } from '@patchbay/protocols';
+import type { ModelMessage, PrepareStepFunction, Tool, ToolSet } from 'ai';
+
+import { userText, type Instructions } from './instructions.ts';
+import { LiveTools } from './live-tools.ts';
+import { makeTombstone, makeTool, type ToolHost } from './make-tool.ts';
+import { noticeMajor, type Major } from './major.ts';
+import { isApproved, toolsNamedIn, toolsWithApproval } from './open-approvals.ts';
+import { Run, type AnyPrepareStep, type StepOptions, type StepSettings } from './run.ts';
+
+/** What {@link aiSdk} takes. */
+export interface AiSdkOptions extends PlanOptions {
+  /** The program's own system prompt; it goes first. An agent's own `instructions` take its place. */
+  readonly instructions?: Instructions;
+  /** The program's own tools, for `generateText` and `streamText`. An agent's own `tools` are taken from the agent. */
+  readonly tools?: ToolSet;
+  /** The program's own `prepareStep`; what it returns is kept. An agent's own one is taken from the agent. */
+  readonly prepareStep?: PrepareStepFunction<Record<string, Tool>>;
+  /** Ask for strict mode where a tool's schema can be said so. Default: false. */
+  readonly strict?: boolean;
+  /** Signs of life of a running call become preliminary tool results. Default: false. */
+  readonly progress?: boolean;
+  /** Default: a warning of the process. */
+  readonly onProblem?: (problem: Problem) => void;
+}
+
+/** A view as what `ToolLoopAgent`, `generateText` and `streamText` take: spread it into their settings. */
+export interface AiSdkExtensions {
+  /** Live: changed in place at each step. Empty before the first one. */
+  readonly tools: ToolSet;
+  readonly prepareStep: (options: StepOptions) => Promise<StepSettings>;
+  /** For agents: gives each run a turn and tools of its own, and takes in the agent's own settings. */
+  readonly prepareCall: <SETTINGS extends object>(settings: SETTINGS) => Promise<SETTINGS>;
+  /**
+   * For `convertToModelMessages(messages, { tools })` before `generateText` or `streamText`: every tool of now, and for
+   * those that the conversation names and that are gone, something that answers their open calls.
+   */
+  readonly toolsForMessages: (messages?: readonly object[]) => Promise<ToolSet>;
+}
+
+/**
+ * A view as what the Vercel AI SDK takes, 6 and 7. Tools, skills and instructions are seen anew at each step of a run;
+ * parallel runs of one agent do not mix. Nothing is connected before the first step.
+ */
+export function aiSdk(view: ExtensionView, options: AiSdkOptions = {}): AiSdkExtensions {
+  const {
+    onProblem = warn,
+    tools: ownTools = {},
+    instructions,
+    prepareStep: ownPrepareStep,
+  } = options;
+  const major: Major = { isSeven: false };
+  /** By the array that the AI SDK hands to `prepareStep` at every step of one run. */
+  const bySteps = new WeakMap<object, Run>();
+  /** By the array that it hands to `execute` after that step. */
+  const byMessages = new WeakMap<object, Run>();
+  const made = new WeakMap<PatchbayTool, ToolSet[string]>();
+  const ours = new WeakSet<object>();
+
+  /** Outside of a step that we prepared (a call that was approved meanwhile): a turn for this alone. */
+  const inTurn = async <T>(
+    messages: readonly ModelMessage[],
+    use: (turn: TurnView) => Promise<T>,
+  ): Promise<T> => {
+    const run = byMessages.get(messages);
+    if (run !== undefined) return use(run.turn);
+    const text = userText(messages);
+    const turn = view.beginTurn(text === undefined ? {} : { userText: text });
+    try {
+      await turn.prepare();
+      return await use(turn);
+    } finally {
+      await turn.close();
+    }
+  };
+
+  const host: ToolHost = {
+    major,
+    plan: options,
+    strict: options.strict === true,
+    progress: options.progress === true,
+    schemas: createProviderSchemas(),
+    validator: createArgumentValidator({ onProblem }),
+    report: (tool, problems) => {
+      for (const problem of problems) {
+        const message = `A part of a result of ${tool} was left out: ${problem}.`;
+        onProblem({ source: tool, code: 'protocol-error', message, severity: 'warning' });
+      }
+    },
+    call: (name, args, messages, call) =>
+      inTurn(messages, (turn) =>
+        turn.callTool(name, args, { ...call, approved: isApproved(messages, call.callId ?? '') }),
+      ),
+    needsApproval: async (name, args, { toolCallId, messages }) => {
+      // Asked again when the answer is there: it was needed.
+      if (isApproved(messages, toolCallId)) return true;
+      // Where it cannot be asked the call cannot be made either, and says why.
+      const decision = await inTurn(messages, (turn) => turn.approval(name, args)).catch(
+        () => 'allow' as const,
+      );
+      return decision === 'ask' || (typeof decision === 'object' && 'ask' in decision);
+    },
+  };
+
+  const make = (tools: readonly PatchbayTool[]): ToolSet => {
+    const set: ToolSet = {};
+    for (const tool of tools) {
+      let one = made.get(tool);
+      if (one === undefined) {
+        one = makeTool(tool, host);
+        made.set(tool, one);
+        ours.add(one);
+      }
+      set[tool.definition.name] = one;
+    }
+    shared.learn(set);
+    return set;
+  };
+
+  const step = async (run: Run, given: StepOptions): Promise<StepSettings> => {
+    noticeMajor(major, given);
+    const settings = await run.prepareStep(given);
+    // 6 hands the messages of the step to `execute`, 7 the ones that were sent.
+    for (const messages of [given.messages, settings.messages])
+      if (messages) byMessages.set(messages, run);
+    return settings;
+  };
+
+  const shared = new LiveTools(ownTools);
+  const sharedStart = { live: shared, instructions, prepareStep: ownPrepareStep };
+
+  const prepareStep: AiSdkExtensions['prepareStep'] = (given) => {
+    let run = bySteps.get(given.steps);
+    if (run === undefined) bySteps.set(given.steps, (run = new Run(view, sharedStart, make)));
+    return step(run, given);
+  };
+
+  const tombstones = (names: readonly string[]): ToolSet =>
+    Object.fromEntries(names.map((name) => [name, makeTombstone(name, host)]));
+
+  return {
+    tools: shared.object,
+    prepareStep,
+    async prepareCall<SETTINGS extends object>(settings: SETTINGS) {
+      const agent = settings as AgentSettings;
+      const all = { ...agent.tools, ...ownTools };
+      const own = Object.fromEntries(Object.entries(all).filter(([, tool]) => !ours.has(tool)));
+      const open = tombstones(toolsWithApproval(agent.messages ?? []));
+      const live = new LiveTools(own, { ...open, ...shared.known });
+      const ownStep = agent.prepareStep === prepareStep ? ownPrepareStep : agent.prepareStep;
+      const { activeTools } = agent;
+      const base = agent.instructions ?? instructions;
+      const run = new Run(view, { live, prepareStep: ownStep, activeTools }, make);
+      return {
+        ...settings,
+        ...(base === undefined ? {} : { instructions: base }),
+        tools: live.object,
+        prepareStep: (given: StepOptions) => step(run, given),
+      };
+    },
+    async toolsForMessages(messages = []) {
+      const { tools } = await view.compile();
+      make(tools);
+      const gone = toolsNamedIn(messages).filter((name) => !Object.hasOwn(shared.object, name));
+      shared.learn(tombstones(gone));
+      return shared.object;
+    },
+  };
+}
+
+/** The settings of an agent that are composed with ours. */
+interface AgentSettings {
+  readonly tools?: ToolSet;
+  readonly instructions?: Instructions;
+  readonly prepareStep?: AnyPrepareStep;
+  readonly activeTools?: readonly string[];
+  readonly messages?: readonly ModelMessage[];
+}

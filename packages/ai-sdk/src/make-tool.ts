@@ -1,0 +1,122 @@
+import type { PlanOptions, ProviderSchemas } from '@patchbay/adapter-kit';
+import { withoutStrictNulls } from '@patchbay/adapter-kit';
+import type {
+  ArgumentValidator,
+  CallOptions,
+  ToolResult,
+  Tool as PatchbayTool,
+} from '@patchbay/protocols';
+import type { JSONValue, ModelMessage, Schema, Tool } from 'ai';
+
+import { noticeMajor, type Major } from './major.ts';
+import { modelOutput } from './model-output.ts';
+import { withProgress } from './progress.ts';
+import { ToolCallError, toToolCallError } from './tool-call-error.ts';
+
+/** What the AI SDK hands to `execute`, in both majors. */
+export interface ExecuteOptions {
+  readonly toolCallId: string;
+  readonly messages: readonly ModelMessage[];
+  readonly abortSignal?: AbortSignal | undefined;
+}
+
+/** What the tools of one adapter share. */
+export interface ToolHost {
+  readonly major: Major;
+  readonly plan: PlanOptions;
+  readonly strict: boolean;
+  readonly progress: boolean;
+  readonly schemas: ProviderSchemas;
+  readonly validator: ArgumentValidator;
+  readonly report: (tool: string, problems: readonly string[]) => void;
+  /** Calls through the turn of the run that the messages belong to. */
+  call(
+    name: string,
+    args: unknown,
+    messages: readonly ModelMessage[],
+    options: CallOptions,
+  ): Promise<ToolResult>;
+  needsApproval(name: string, args: unknown, options: ExecuteOptions): Promise<boolean>;
+}
+
+/** A tool of a view as one of the AI SDK. It is found by its name at each call, so it never holds on to a dead source. */
+export function makeTool(tool: PatchbayTool, host: ToolHost): Tool {
+  const { id, definition } = tool;
+  const { name, description, title, annotations, inputSchema } = definition;
+  const { schema, strict } = host.schemas(inputSchema, { strict: host.strict });
+  return {
+    ...actions(name, host),
+    type: 'dynamic' as const,
+    ...(description === undefined ? {} : { description }),
+    ...(annotations?.title === undefined && title === undefined
+      ? {}
+      : { title: annotations?.title ?? title }),
+    strict,
+    // Not sent to the model; on every tool call as `toolMetadata`.
+    metadata: {
+      capability: id.capability,
+      tool: id.name,
+      annotations: (annotations ?? {}) as JSONValue,
+    },
+    inputSchema: asSchema(schema, (value) => {
+      const args = strict ? withoutStrictNulls(inputSchema, value) : value;
+      const check = host.validator.validate(inputSchema, args ?? {});
+      return check.ok
+        ? { success: true, value: args }
+        : { success: false, error: new Error(check.violations.join('\n')) };
+    }),
+  };
+}
+
+/** Stands for a tool that is gone: calls that are still open get an answer. */
+export function makeTombstone(name: string, host: ToolHost): Tool {
+  return {
+    ...actions(name, host),
+    type: 'dynamic',
+    needsApproval: true,
+    inputSchema: asSchema({ type: 'object' }, (value) => ({ success: true, value })),
+  };
+}
+
+function actions(name: string, host: ToolHost): object {
+  const run = async (args: unknown, options: ExecuteOptions, more: CallOptions = {}) => {
+    noticeMajor(host.major, options);
+    const { toolCallId, messages, abortSignal } = options;
+    const signal = abortSignal === undefined ? {} : { signal: abortSignal };
+    try {
+      const result = await host.call(name, args, messages, {
+        callId: toolCallId,
+        ...signal,
+        ...more,
+      });
+      if (result.isError !== true) return result;
+      const { value } = modelOutput(result, host.plan, host.major) as { readonly value: string };
+      throw new ToolCallError(value, { result });
+    } catch (error) {
+      throw error instanceof ToolCallError ? error : toToolCallError(error, name, abortSignal);
+    }
+  };
+  return {
+    needsApproval: (args: unknown, options: ExecuteOptions) =>
+      host.needsApproval(name, args, options),
+    execute: host.progress
+      ? (args: unknown, options: ExecuteOptions) =>
+          withProgress((onProgress) => run(args, options, { onProgress }))
+      : (args: unknown, options: ExecuteOptions) => run(args, options),
+    toModelOutput: ({ output }: { readonly output: unknown }) =>
+      modelOutput(output, host.plan, host.major, (problems) => host.report(name, problems)),
+  };
+}
+
+type Validation = { success: true; value: unknown } | { success: false; error: Error };
+
+/** What `jsonSchema()` of the AI SDK makes; by hand, because only types are taken from a peer. */
+function asSchema(schema: object, validate: (value: unknown) => Validation): Schema {
+  return {
+    [Symbol.for('vercel.ai.schema')]: true,
+    [Symbol.for('vercel.ai.validator')]: true,
+    _type: undefined,
+    jsonSchema: schema,
+    validate,
+  } as unknown as Schema;
+}

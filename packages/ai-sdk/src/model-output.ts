@@ -1,0 +1,48 @@
+import { planResult, type PlannedMedia, type PlanOptions } from '@patchbay/adapter-kit';
+import type { ToolResult } from '@patchbay/protocols';
+import type { Tool } from 'ai';
+
+import type { Major } from './major.ts';
+
+type ToModelOutput = NonNullable<Tool['toModelOutput']>;
+export type ModelOutput = Awaited<ReturnType<ToModelOutput>>;
+
+/**
+ * What a model reads of a result that was kept whole: also one that comes back from a stored conversation, whatever has
+ * become of it there. Never throws: the AI SDK would end the run.
+ */
+export function modelOutput(
+  output: unknown,
+  options: PlanOptions,
+  major: Major,
+  report: (problems: readonly string[]) => void = () => undefined,
+): ModelOutput {
+  const { text, media, isError, problems } = planResult(asResult(output), options);
+  if (problems.length > 0) report(problems);
+  if (isError) return { type: 'error-text', value: text };
+  if (media.length === 0) return { type: 'text', value: text };
+  const parts = media.map(major.isSeven ? filePart : dataPart);
+  // The parts of 6 are not in the types of 7, and the other way round.
+  return { type: 'content', value: [{ type: 'text', text }, ...parts] } as ModelOutput;
+}
+
+function filePart({ data, mimeType, name }: PlannedMedia): object {
+  return { type: 'file', mediaType: mimeType, data: { type: 'data', data }, ...filename(name) };
+}
+
+function dataPart({ kind, data, mimeType, name }: PlannedMedia): object {
+  return kind === 'image'
+    ? { type: 'image-data', data, mediaType: mimeType }
+    : { type: 'file-data', data, mediaType: mimeType, ...filename(name) };
+}
+
+function filename(name: string | undefined): object {
+  return name === undefined ? {} : { filename: name };
+}
+
+function asResult(output: unknown): ToolResult {
+  if (typeof output === 'string') return { content: [{ type: 'text', text: output }] };
+  const isResult =
+    typeof output === 'object' && output !== null && Array.isArray((output as ToolResult).content);
+  return isResult ? (output as ToolResult) : { content: [], structuredContent: output };
+}

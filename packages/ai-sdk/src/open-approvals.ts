@@ -1,0 +1,57 @@
+import type { ModelMessage } from 'ai';
+
+/** The fields of parts of messages that approvals and calls are told by, in both majors. */
+interface Part {
+  readonly type?: string;
+  readonly approvalId?: string;
+  readonly approved?: boolean;
+  readonly toolCallId?: string;
+  readonly toolName?: string;
+}
+
+/** Whether a person has said yes to this very call. */
+export function isApproved(messages: readonly ModelMessage[], toolCallId: string): boolean {
+  const parts = partsOf(messages);
+  const asked = parts
+    .filter((part) => part.type === 'tool-approval-request' && part.toolCallId === toolCallId)
+    .map(({ approvalId }) => approvalId);
+  return parts.some(
+    (part) =>
+      part.type === 'tool-approval-response' &&
+      part.approved === true &&
+      asked.includes(part.approvalId),
+  );
+}
+
+/** The tools for which a conversation asks, or has asked, for an approval. */
+export function toolsWithApproval(messages: readonly ModelMessage[]): readonly string[] {
+  const parts = partsOf(messages);
+  const calls = parts
+    .filter(({ type }) => type === 'tool-approval-request')
+    .map(({ toolCallId }) => toolCallId);
+  return names(
+    parts.filter((part) => part.type === 'tool-call' && calls.includes(part.toolCallId)),
+  );
+}
+
+/** Every tool that is named in messages, of a model or of a user interface. */
+export function toolsNamedIn(messages: readonly object[]): readonly string[] {
+  return names(partsOf(messages));
+}
+
+function names(parts: readonly Part[]): readonly string[] {
+  return [
+    ...new Set(parts.flatMap(({ toolName }) => (typeof toolName === 'string' ? [toolName] : []))),
+  ];
+}
+
+function partsOf(messages: readonly object[]): readonly Part[] {
+  return messages.flatMap((message) =>
+    ['content', 'parts'].flatMap((key) => {
+      const parts = (message as Readonly<Record<string, unknown>>)[key];
+      return Array.isArray(parts)
+        ? parts.filter((part) => typeof part === 'object' && part !== null)
+        : [];
+    }),
+  ) as readonly Part[];
+}

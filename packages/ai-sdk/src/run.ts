@@ -1,0 +1,107 @@
+import {
+  PatchbayError,
+  type ExtensionView,
+  type Tool as PatchbayTool,
+  type TurnStep,
+  type TurnView,
+} from '@patchbay/protocols';
+import type { ModelMessage, ToolSet } from 'ai';
+
+import { asMessages, systemMessages, userText, type Instructions } from './instructions.ts';
+import type { LiveTools } from './live-tools.ts';
+
+/** What `prepareStep` is given; 6 and 7 have more. */
+export interface StepOptions {
+  readonly steps: readonly unknown[];
+  readonly stepNumber: number;
+  readonly messages: ModelMessage[];
+  /** 7 only: of the call, before anything was added. */
+  readonly initialInstructions?: Instructions | undefined;
+}
+
+/** What `prepareStep` gives back, in both majors. Whatever else a composed one returns is kept. */
+export interface StepSettings {
+  activeTools?: string[];
+  /** 7. */
+  instructions?: Instructions;
+  /** 6: system messages are put before the others, so that the `system` of the call stays. */
+  messages?: ModelMessage[];
+}
+
+/** A `prepareStep` of the program's own, whichever major it is written for. */
+export type AnyPrepareStep = (options: never) => unknown;
+
+/** What a run starts from. */
+export interface RunStart {
+  readonly live: LiveTools;
+  /** Put before ours, where the AI SDK does not tell them. */
+  readonly instructions?: Instructions | undefined;
+  readonly prepareStep?: AnyPrepareStep | undefined;
+  readonly activeTools?: readonly string[] | undefined;
+}
+
+interface OwnSettings extends StepSettings {
+  readonly system?: Instructions;
+}
+
+/** One `generate`, `stream`, `generateText` or `streamText`: its turn, and what it gets at each step. */
+export class Run {
+  readonly #view: ExtensionView;
+  readonly #start: RunStart;
+  readonly #make: (tools: readonly PatchbayTool[]) => ToolSet;
+  #turn: TurnView;
+  /** The program's own instructions in force: in 7 an override carries forward, ours must not. */
+  #own: Instructions | undefined;
+
+  constructor(
+    view: ExtensionView,
+    start: RunStart,
+    make: (tools: readonly PatchbayTool[]) => ToolSet,
+  ) {
+    this.#view = view;
+    this.#start = start;
+    this.#make = make;
+    this.#turn = view.beginTurn();
+  }
+
+  get turn(): TurnView {
+    return this.#turn;
+  }
+
+  async prepareStep(options: StepOptions): Promise<StepSettings> {
+    const isSeven = 'initialInstructions' in options;
+    const { live, prepareStep, activeTools } = this.#start;
+    if (options.stepNumber === 0)
+      this.#own = options.initialInstructions ?? this.#start.instructions;
+    const given = isSeven ? { ...options, instructions: this.#own } : options;
+    const own = ((await prepareStep?.(given as never)) ?? {}) as OwnSettings;
+    const messages = own.messages ?? options.messages;
+
+    const step = await this.#prepare(messages);
+    const allowed = own.activeTools ?? activeTools;
+    const names = live
+      .offer(this.#make(step.tools))
+      .filter((name) => allowed === undefined || allowed.includes(name));
+    const settings = { ...own, activeTools: names };
+    const ours = systemMessages(step.instructions);
+    if (isSeven) {
+      this.#own = own.instructions ?? own.system ?? this.#own;
+      return { ...settings, instructions: [...asMessages(this.#own), ...ours] };
+    }
+    const before = [...asMessages(this.#start.instructions), ...ours];
+    return before.length === 0 ? settings : { ...settings, messages: [...before, ...messages] };
+  }
+
+  async #prepare(messages: readonly ModelMessage[]): Promise<TurnStep> {
+    const text = userText(messages);
+    const input = text === undefined ? {} : { userText: text };
+    try {
+      return await this.#turn.prepare(input);
+    } catch (error) {
+      if (!PatchbayError.isInstance(error) || error.code !== 'closed') throw error;
+      // It rested longer than a turn may. Of a closed view this throws, and says so.
+      this.#turn = this.#view.beginTurn(input);
+      return this.#turn.prepare(input);
+    }
+  }
+}

@@ -1,0 +1,69 @@
+import type { ExtensionView } from '@patchbay/protocols';
+import {
+  generateText,
+  jsonSchema,
+  streamText,
+  tool,
+  ToolLoopAgent,
+  type LanguageModel,
+  type ToolSet,
+} from 'ai';
+import { describe, expectTypeOf, it } from 'vitest';
+
+import { aiSdk } from '../src/index.ts';
+
+declare const view: ExtensionView;
+declare const model: LanguageModel;
+
+const own = tool({
+  inputSchema: jsonSchema<{ city: string }>({ type: 'object' }),
+  execute: ({ city }) => city.length,
+});
+
+/** Checked with the types of 7, and of 6 through `ai6/tsconfig.json`. */
+describe('the types of the AI SDK', () => {
+  it('take a view by spreading, without a cast', () => {
+    const agent = new ToolLoopAgent({ model, ...aiSdk(view) });
+    expectTypeOf(agent.generate).toBeFunction();
+    expectTypeOf(agent.tools).toExtend<ToolSet>();
+    new ToolLoopAgent({
+      model,
+      instructions: 'You are X.',
+      ...aiSdk(view, { instructions: 'You are X.' }),
+    });
+    expectTypeOf(generateText({ model, prompt: 'go', ...aiSdk(view) })).resolves.toHaveProperty(
+      'text',
+    );
+    expectTypeOf(streamText({ model, prompt: 'go', ...aiSdk(view) }).text).toExtend<
+      PromiseLike<string>
+    >();
+  });
+
+  it('keep what is the program’s own', async () => {
+    const extensions = aiSdk(view);
+    const agent = new ToolLoopAgent({
+      model,
+      ...extensions,
+      instructions: { role: 'system', content: 'You are X.' },
+      tools: { ...extensions.tools, own },
+      prepareStep: ({ stepNumber, messages }) => ({ temperature: stepNumber, messages }),
+    });
+    const { toolCalls } = await agent.generate({ prompt: 'go' });
+    expectTypeOf(toolCalls[0]!.toolName).toExtend<string>();
+    aiSdk(view, {
+      tools: { own },
+      prepareStep: ({ stepNumber }) => ({ activeTools: [`step-${stepNumber}`] }),
+    });
+  });
+
+  it('infer the options and the output of an agent as they do without', async () => {
+    const agent = new ToolLoopAgent({
+      model,
+      ...aiSdk(view),
+      callOptionsSchema: jsonSchema<{ tenant: string }>({ type: 'object' }),
+    });
+    await agent.generate({ prompt: 'go', options: { tenant: 'acme' } });
+    // @ts-expect-error the option is missing
+    await agent.generate({ prompt: 'go', options: {} });
+  });
+});
