@@ -30,24 +30,33 @@ export function makeFaces(report: Report): FaceOf {
 class Faces extends WeakMap<ToolDefinition, DynamicStructuredTool> {}
 
 function makeFace(
-  { id, definition }: Tool,
+  tool: Tool,
   options: ProviderSchemaOptions,
   report: Report,
 ): DynamicStructuredTool {
-  const { name, description = '', inputSchema } = definition;
-  const { schema, notes } = providerSchema(inputSchema, options);
+  const { name, description = '' } = tool.definition;
+  return new DynamicStructuredTool({
+    name,
+    description,
+    schema: shownSchema(tool, options, report),
+    func: () => Promise.reject(new Error(`"${name}" is run by the middleware, not by its face.`)),
+  });
+}
+
+/** The schema of a tool as a model is shown it; what had to be left out is reported. */
+export function shownSchema(
+  { id, definition }: Tool,
+  options: ProviderSchemaOptions,
+  report: Report,
+): Record<string, unknown> {
+  const { schema, notes } = providerSchema(definition.inputSchema, options);
   for (const note of notes) {
     report({
       source: id.capability,
       code: 'schema-unusable',
       severity: 'warning',
-      message: `The schema of "${name}" is not shown to the model as it was written. ${note}`,
+      message: `The schema of "${definition.name}" is not shown to the model as it was written. ${note}`,
     });
   }
-  return new DynamicStructuredTool({
-    name,
-    description,
-    schema: { ...schema },
-    func: () => Promise.reject(new Error(`"${name}" is run by the middleware, not by its face.`)),
-  });
+  return { ...schema };
 }

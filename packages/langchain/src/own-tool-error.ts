@@ -10,11 +10,12 @@ type ToolCall = ToolCallRequest['toolCall'];
  * What another middleware threw on purpose is `undefined`: it ended the run before, and still does.
  */
 export function ownToolError(error: unknown, call: ToolCall): ToolMessage | undefined {
-  if (MiddlewareError.isInstance(error)) return undefined;
+  if (error instanceof MiddlewareError) return undefined;
   return new ToolMessage({
-    content: ToolInvocationError.isInstance(error)
-      ? error.message
-      : `${String(error)}\n Please fix your mistakes.`,
+    content:
+      error instanceof ToolInvocationError
+        ? error.message
+        : `${String(error)}\n Please fix your mistakes.`,
     status: 'error',
     name: call.name,
     tool_call_id: call.id ?? '',

@@ -1,12 +1,11 @@
 import { DynamicStructuredTool, type StructuredTool } from '@langchain/core/tools';
-import { providerSchema } from '@patchbay/adapter-kit';
 import type { ExtensionView, Problem, Tool, TurnView } from '@patchbay/protocols';
 
 import type { Interrupt } from './approval.ts';
 import { makeExecSettings } from './exec-settings.ts';
 import { execTool, type ExecSettings } from './exec-tool.ts';
-import { PORTABLE } from './face-tool.ts';
-import { makeReport } from './problem-report.ts';
+import { PORTABLE, shownSchema } from './face-tool.ts';
+import { makeReport, type Report } from './problem-report.ts';
 
 export interface ToToolsOptions {
   /** See `LangchainOptions.maxResultChars`. */
@@ -28,9 +27,10 @@ export async function toTools(
   options: ToToolsOptions = {},
 ): Promise<StructuredTool[]> {
   const { signal, maxResultChars, onProblem } = options;
-  const settings = makeExecSettings(makeReport(onProblem), maxResultChars);
+  const report = makeReport(onProblem);
+  const settings = makeExecSettings(report, maxResultChars);
   const { tools } = await view.compile(signal === undefined ? {} : { signal });
-  return tools.map((tool) => new ViewTool(view, tool, settings));
+  return tools.map((tool) => new ViewTool(view, tool, settings, report));
 }
 
 /** What LangGraph hands to a tool beside the call. */
@@ -41,29 +41,28 @@ interface ToolConfig {
 
 /** Shows a schema that every provider takes, and runs with an open one: see {@link execTool}. */
 class ViewTool extends DynamicStructuredTool {
-  readonly #run: StructuredTool['invoke'];
+  override invoke: StructuredTool['invoke'];
 
-  constructor(view: ExtensionView, { id, definition }: Tool, settings: ExecSettings) {
-    const { name, description = '', inputSchema } = definition;
-    const { schema } = providerSchema(inputSchema, PORTABLE);
-    super({ name, description, schema: { ...schema }, func: neverCalled });
+  constructor(view: ExtensionView, tool: Tool, settings: ExecSettings, report: Report) {
+    const { name, description = '' } = tool.definition;
+    super({ name, description, schema: shownSchema(tool, PORTABLE, report), func: neverCalled });
+    const source = tool.id.capability;
+    settings.owners.set(tool.definition.inputSchema, tool);
     const turn: Pick<TurnView, 'callTool'> = {
       callTool: async (called, args, options) => {
         await using own = view.beginTurn();
         return own.callTool(called, args, options);
       },
     };
-    this.#run = async (input, config) => {
+    this.invoke = async (input, config) => {
       const { writer, interrupt } = (config ?? {}) as ToolConfig;
-      const call = { name, id: isToolCall(input) ? input.id : undefined, source: id.capability };
+      const call = { name, id: isToolCall(input) ? input.id : undefined, source };
       const origin = { turn, writer, interrupt };
       const exec = execTool(call, description, origin, settings);
       const message = await exec.invoke(input, config);
       return isToolCall(input) ? message : message.content;
     };
   }
-
-  override invoke: StructuredTool['invoke'] = (input, config) => this.#run(input, config);
 }
 
 const neverCalled = (): Promise<never> =>

@@ -1,4 +1,5 @@
 import { HumanMessage, ToolMessage, type BaseMessage } from '@langchain/core/messages';
+import { MemorySaver } from '@langchain/langgraph';
 import { langchain, type MediaOption } from '@patchbay/langchain';
 import type { ContentPart, Problem } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
@@ -61,23 +62,27 @@ describe('media in results', () => {
     ]);
   });
 
-  it('reach OpenAI Responses as user images behind the results of the step', async () => {
-    const { input } = (await sent('openai responses', parts(), history)) as {
-      input: { type?: string; role?: string; output?: unknown; content?: unknown }[];
-    };
-    expect(
-      input
-        .slice(-4)
-        .map(({ type, output, content }) =>
-          type === 'function_call_output' ? `output:${typeof output}` : types(content),
-        ),
-    ).toEqual([
-      'output:string',
-      'output:string',
-      'input_text+input_image',
-      'input_text+input_image',
-    ]);
-  });
+  // A model named by a string is one of Responses too.
+  it.each(['openai responses', 'openai:gpt-4o'] as const)(
+    'reach %s as user images behind the results of the step',
+    async (model) => {
+      const { input } = (await sent(model, parts(), history)) as {
+        input: { type?: string; role?: string; output?: unknown; content?: unknown }[];
+      };
+      expect(
+        input
+          .slice(-4)
+          .map(({ type, output, content }) =>
+            type === 'function_call_output' ? `output:${typeof output}` : types(content),
+          ),
+      ).toEqual([
+        'output:string',
+        'output:string',
+        'input_text+input_image',
+        'input_text+input_image',
+      ]);
+    },
+  );
 
   it('reach Anthropic inside each result', async () => {
     const { messages } = (await sent('anthropic', parts(), history)) as {
@@ -111,6 +116,40 @@ describe('media in results', () => {
       expect(texts.filter((text) => text.includes(PNG))).toEqual([]);
     },
   );
+
+  it('reach Anthropic from a checkpoint, with an agent that never saw them', async () => {
+    const checkpointer = new MemorySaver();
+    const config = { configurable: { thread_id: 't' } };
+    await createAgent({
+      model: script([{ name: 'c__one' }]),
+      ...langchain(board.view()),
+      checkpointer,
+    }).invoke(ask(), config);
+    const kept = await checkpointer.getTuple(config);
+    const messages = kept?.checkpoint.channel_values['messages'] as BaseMessage[];
+    expect(JSON.stringify(await sent('anthropic', parts(), messages))).toContain(PNG);
+  });
+
+  it('of every kind reach ChatGoogleGenerativeAI inside the result; PDF reach Anthropic so too', async () => {
+    await using registry = new ExtensionRegistry();
+    const content: ContentPart[] = [
+      image,
+      { type: 'resource', uri: 'x://a.pdf', mimeType: 'application/pdf', data: 'JVBERi0=' },
+      { type: 'audio', mimeType: 'audio/wav', data: 'UklGRg==' },
+    ];
+    registry.register(capability('c', { all: () => ({ content }) }));
+    const lc = langchain(registry.view());
+    const shown = async (kind: string) => {
+      const model = script([{ name: 'c__all' }]);
+      model._llmType = () => kind;
+      await createAgent({ model, ...lc }).invoke(ask());
+      const [result, ...rest] = model.calls[1]!.messages.slice(2);
+      return [types(result?.content), ...rest.map((message) => types(message.content))];
+    };
+    expect(await shown('googlegenerativeai')).toEqual(['text+image+file+audio']);
+    expect(await shown('anthropic')).toEqual(['text+image+file']);
+    expect(await shown('mistral_ai')).toEqual(['string', 'text+image_url']);
+  });
 
   it('can be held back, or placed by a rule of one’s own', async () => {
     for (const media of [

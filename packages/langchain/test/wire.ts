@@ -1,8 +1,10 @@
 import { ChatAnthropic } from '@langchain/anthropic';
+import type { BaseChatModel } from '@langchain/core/language_models/chat_models';
 import { ChatGoogle } from '@langchain/google';
 import type { BaseMessage } from '@langchain/core/messages';
 import { ChatOpenAI } from '@langchain/openai';
 import { createAgent, type AgentMiddleware } from 'langchain';
+import { vi } from 'vitest';
 
 /** A request body as a provider package sends it. */
 export interface WireBody {
@@ -32,7 +34,13 @@ export const providers = {
     new ChatAnthropic({ ...key, model: 'claude-sonnet-4-5', clientOptions: { fetch } }),
 } as const;
 
-export type Provider = keyof typeof providers | 'google';
+export type Provider = keyof typeof providers | 'google' | 'openai:gpt-4o';
+
+function modelOf(provider: Provider, fetch: typeof globalThis.fetch): BaseChatModel | string {
+  if (provider === 'openai:gpt-4o') return provider;
+  if (provider === 'google') return new ChatGoogle({ ...key, model: 'gemini-2.5-flash' });
+  return providers[provider](fetch);
+}
 
 /** What an agent with this middleware would send for these messages. */
 export async function sent(
@@ -41,13 +49,10 @@ export async function sent(
   messages: BaseMessage[],
 ): Promise<WireBody> {
   const { bodies, fetch } = recorder();
-  const before = globalThis.fetch;
+  vi.stubGlobal('fetch', fetch);
+  vi.stubEnv('OPENAI_API_KEY', 'x');
   try {
-    if (provider === 'google') globalThis.fetch = fetch;
-    const model =
-      provider === 'google'
-        ? new ChatGoogle({ ...key, model: 'gemini-2.5-flash' })
-        : providers[provider](fetch);
+    const model = modelOf(provider, fetch);
     const end = await createAgent({ model, middleware })
       .invoke({ messages })
       .then(
@@ -58,6 +63,7 @@ export async function sent(
     if (body === undefined) throw new Error(`${provider} sent nothing`, { cause: end });
     return body;
   } finally {
-    globalThis.fetch = before;
+    vi.unstubAllGlobals();
+    vi.unstubAllEnvs();
   }
 }
