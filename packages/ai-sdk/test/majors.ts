@@ -91,7 +91,7 @@ export function scripted(
       return { stream: ReadableStream.from(all) };
     },
   } as never);
-  return { model: model as unknown as ai7.LanguageModel, seen };
+  return { model, seen };
 }
 
 export const toolNames = (seen: Seen | undefined): readonly string[] =>

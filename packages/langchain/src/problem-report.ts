@@ -1,3 +1,4 @@
+import { warn } from '@patchbay/adapter-kit';
 import type { Problem } from '@patchbay/protocols';
 
 export type Report = (problem: Problem) => void;
@@ -12,15 +13,4 @@ export function makeReport(onProblem: Report | undefined): Report {
     told.add(key);
     (onProblem ?? warn)(problem);
   };
-}
-
-/** Where there is a Node-like process. */
-function warn({ source, code, message }: Problem): void {
-  const { process } = globalThis as {
-    process?: { emitWarning?(text: string, options: { type: string; code: string }): void };
-  };
-  process?.emitWarning?.(`${source}: ${message}`, {
-    type: 'PatchbayWarning',
-    code: `patchbay:${code}`,
-  });
 }
