@@ -23,7 +23,7 @@ export interface Seen {
   readonly prompt: readonly Message[];
 }
 
-export interface Message {
+interface Message {
   readonly role: string;
   readonly content: unknown;
 }
@@ -131,5 +131,3 @@ export const says = (name: string): Omit<ToolOptions, 'capability'> => ({
   name,
   call: () => `${name} ran`,
 });
-
-export type { ExtensionRegistry };

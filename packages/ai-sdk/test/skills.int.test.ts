@@ -98,9 +98,11 @@ describe.each(MAJORS)('skills in a run of ai $major', (major) => {
       JSON.stringify(each.prompt).includes('delete it'),
       JSON.stringify(systemTexts(each)).includes('Never delete.'),
     ]);
-    expect(inForce.toSorted()).toEqual([
-      [false, false],
-      [true, true],
-    ]);
+    expect(new Map(inForce as [boolean, boolean][])).toEqual(
+      new Map([
+        [true, true],
+        [false, false],
+      ]),
+    );
   });
 });
