@@ -1,5 +1,4 @@
 import { defineTool, type Capability, type Tool, type ToolOptions } from '@patchbay/protocols';
-import type { ExtensionRegistry } from '@patchbay/registry';
 import * as ai7 from 'ai';
 import * as ai7Test from 'ai/test';
 import * as ai6 from 'ai6';
