@@ -1,12 +1,11 @@
-import { createArgumentValidator } from '@patchbay/adapter-kit';
+import { createArgumentValidator, type ProblemReport } from '@patchbay/adapter-kit';
 import type { JsonSchema, Problem, Tool } from '@patchbay/protocols';
 
 import type { ExecSettings } from './exec-tool.ts';
-import type { Report } from './problem-report.ts';
 import type { CallOfMessage } from './tool-message.ts';
 
 /** One validator per adapter: each schema is compiled once. */
-export function makeExecSettings(report: Report, maxResultChars?: number): ExecSettings {
+export function makeExecSettings(report: ProblemReport, maxResultChars?: number): ExecSettings {
   const owners = new WeakMap<JsonSchema, Tool>();
   return {
     owners,
