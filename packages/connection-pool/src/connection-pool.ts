@@ -41,7 +41,7 @@ export interface PoolOptions {
 export interface InspectedConnection extends ConnectionStatus {
   /** Part of the hash that stands for configuration and identity. */
   readonly key: string;
-  /** The program, or the origin of the URL. */
+  /** Its label, the program, or the origin of the URL. */
   readonly server: string;
 }
 
@@ -214,6 +214,7 @@ async function headersFor(
 }
 
 function describe(config: ServerConfig): string {
+  if (config.label !== undefined) return config.label;
   if (isStdio(config)) return config.command;
   if (isHttp(config)) return URL.canParse(config.url) ? new URL(config.url).origin : 'invalid url';
   return 'injected client';

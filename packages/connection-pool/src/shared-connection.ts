@@ -251,7 +251,7 @@ export class SharedConnection {
     if (this.#noise++ > 0) return;
     const message = `The server writes something else than messages to its output, for example: ${JSON.stringify(sample)}. It should write that to stderr.`;
     this.#host.problem({
-      source: 'connection',
+      source: this.config.label ?? 'connection',
       code: 'protocol-error',
       severity: 'warning',
       message,

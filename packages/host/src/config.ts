@@ -5,7 +5,7 @@ import { PatchbayError, problemFrom, type Problem } from '@patchbay/protocols';
 import { z } from 'zod';
 
 import { readConfigText, type ConfigText } from './config-text.ts';
-import type { Values } from './expand.ts';
+import { expand, type Values } from './expand.ts';
 import { codeProblem, readServerEntry, type ServerEntry } from './server-entry.ts';
 
 /** A configuration as a program gives it: the same shape as `patchbay.yaml`. */
@@ -229,7 +229,14 @@ class Loading {
     base: string,
   ): void {
     const target = this.#folders[kind];
-    for (const folder of given?.folders ?? []) target.folders.push(resolve(base, folder));
+    for (const folder of given?.folders ?? []) {
+      const expanded = expand(folder, this.#values);
+      if ('text' in expanded) target.folders.push(resolve(base, expanded.text));
+      else
+        this.#problems.push(
+          codeProblem(`${kind} folder ${folder}`, [], `${expanded.missing.join(', ')} is not set`),
+        );
+    }
     if (given?.defaults === false) target.defaults = false;
   }
 

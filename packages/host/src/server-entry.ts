@@ -214,6 +214,6 @@ export function codeProblem(source: string, field: readonly string[], why: strin
   const where = field.length === 0 ? '' : ` (${field.join('.')})`;
   return problemFrom(
     source,
-    new PatchbayError('invalid-config', `The server "${source}" is left out${where}: ${why}.`),
+    new PatchbayError('invalid-config', `"${source}" is left out${where}: ${why}.`),
   );
 }

@@ -82,7 +82,7 @@ export class McpServerCapability
     if (typeof id !== 'string' || id === '')
       throw new PatchbayError('invalid-id', 'An MCP server needs an id.');
     this.id = id;
-    this.#server = server;
+    this.#server = { label: id, ...server };
     this.#connections = connections;
     this.#options = options;
     this.#static = keepDefinitions(
