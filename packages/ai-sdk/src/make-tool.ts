@@ -18,7 +18,7 @@ import { withProgress } from './progress.ts';
 import { ToolCallError, toToolCallError } from './tool-call-error.ts';
 
 /** What the AI SDK hands to `execute`, in both majors. */
-export interface ExecuteOptions {
+interface ExecuteOptions {
   readonly toolCallId: string;
   readonly messages: readonly ModelMessage[];
   readonly abortSignal?: AbortSignal | undefined;

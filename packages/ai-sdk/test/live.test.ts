@@ -221,6 +221,25 @@ describe.each(MAJORS)('a running agent of ai $major', (major) => {
     expect(systemTexts(seen[0])).toEqual(['You are X.']);
   });
 
+  it('offers the tool of the program where both have one of a name, and says so once', async () => {
+    registry.register(capability('t', [says('x')]));
+    const mine = ai.tool({
+      inputSchema: ai.jsonSchema<object>({ type: 'object' }),
+      execute: () => 'mine ran',
+    });
+    const { model, seen } = scripted(major, [[call('1', 't__x')], [text('done')]]);
+    const problems: unknown[] = [];
+    const options = {
+      tools: { t__x: mine },
+      onProblem: (problem: unknown) => void problems.push(problem),
+    };
+    await new ai.ToolLoopAgent({ model, ...aiSdk(registry.view(), options) }).generate({
+      prompt: 'go',
+    });
+    expect(outputs(seen[1])['t__x']?.value).toBe('mine ran');
+    expect(problems).toEqual([expect.objectContaining({ code: 'tool-name', source: 't__x' })]);
+  });
+
   it('sends the same order of tools whichever joined first', async () => {
     const { model, seen } = scripted(major, () => [text('done')]);
     const b = registry.register(capability('b', [says('y')]));

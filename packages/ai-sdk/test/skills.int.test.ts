@@ -98,9 +98,12 @@ describe.each(MAJORS)('skills in a run of ai $major', (major) => {
       JSON.stringify(each.prompt).includes('delete it'),
       JSON.stringify(systemTexts(each)).includes('Never delete.'),
     ]);
-    expect(inForce.toSorted()).toEqual([
-      [false, false],
-      [true, true],
-    ]);
+    expect(inForce).toHaveLength(2);
+    expect(inForce).toEqual(
+      expect.arrayContaining([
+        [false, false],
+        [true, true],
+      ]),
+    );
   });
 });
