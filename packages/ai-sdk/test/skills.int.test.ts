@@ -98,11 +98,10 @@ describe.each(MAJORS)('skills in a run of ai $major', (major) => {
       JSON.stringify(each.prompt).includes('delete it'),
       JSON.stringify(systemTexts(each)).includes('Never delete.'),
     ]);
-    expect(inForce).toHaveLength(2);
-    expect(inForce).toEqual(
-      expect.arrayContaining([
-        [false, false],
+    expect(new Map(inForce as [boolean, boolean][])).toEqual(
+      new Map([
         [true, true],
+        [false, false],
       ]),
     );
   });
