@@ -123,7 +123,11 @@ export function aiSdk(view: ExtensionView, options: AiSdkOptions = {}): AiSdkExt
     return settings;
   };
 
-  const shared = new LiveTools(ownTools);
+  const onClash = (name: string) => {
+    const message = `The tool ${name} is not offered, because the program has a tool of its own of that name.`;
+    report({ source: name, code: 'tool-name', message, severity: 'warning' });
+  };
+  const shared = new LiveTools(ownTools, onClash);
   const sharedStart = { live: shared, instructions, prepareStep: ownPrepareStep };
 
   const prepareStep: AiSdkExtensions['prepareStep'] = (given) => {
@@ -143,7 +147,7 @@ export function aiSdk(view: ExtensionView, options: AiSdkOptions = {}): AiSdkExt
       const all = { ...agent.tools, ...ownTools };
       const own = Object.fromEntries(Object.entries(all).filter(([, tool]) => !ours.has(tool)));
       const open = tombstones(toolsWithApproval(agent.messages ?? []));
-      const live = new LiveTools(own, { ...open, ...shared.known });
+      const live = new LiveTools(own, onClash, { ...open, ...shared.known });
       const ownStep = agent.prepareStep === prepareStep ? ownPrepareStep : agent.prepareStep;
       const { activeTools } = agent;
       const base = agent.instructions ?? instructions;
