@@ -13,8 +13,10 @@ export async function chat({ host }: Project, models: Models): Promise<number> {
     input: process.stdin,
     output: process.stdout,
     prompt: '> ',
-    completer: (line: string) =>
-      view.commands.complete(line).then((found): [string[], string] => [[...found], line]),
+    completer: async (line: string): Promise<[string[], string]> => [
+      await view.commands.complete(line),
+      line,
+    ],
   });
   let running: AbortController | undefined;
   terminal.on('SIGINT', () => {

@@ -26,8 +26,7 @@ export interface Project {
   close(): Promise<void>;
 }
 
-const here = dirname(fileURLToPath(import.meta.url));
-const app = join(here, '..');
+const app = join(dirname(fileURLToPath(import.meta.url)), '..');
 
 export async function openProject(): Promise<Project> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'patchbay-demo-')));
@@ -60,7 +59,7 @@ export async function openProject(): Promise<Project> {
           'dist/index.js',
         ),
         EVERYTHING_SERVER: EVERYTHING,
-        TRICKS_SERVER: join(here, 'tricks-server.js'),
+        TRICKS_SERVER: join(app, 'servers/tricks.mjs'),
         REMOTE_URL: remote.url,
         SKILLS_X: join(packageFolder('@ant-design/x-skill'), 'skills'),
         SKILLS_INTENT: join(packageFolder('@tanstack/intent'), 'meta'),

@@ -33,7 +33,12 @@ export async function readAllPages<T>(
   const problems: Problem[] = [];
   // The list is there, only not all of it.
   const problem = (why: string) =>
-    problems.push({ source, code: 'protocol-error', severity: 'warning', message: `${list.method}: ${why}` });
+    problems.push({
+      source,
+      code: 'protocol-error',
+      severity: 'warning',
+      message: `${list.method}: ${why}`,
+    });
   const seen = new Set<string>();
   let cursor: string | undefined;
   for (let pages = 1; ; pages++) {

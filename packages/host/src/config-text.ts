@@ -9,7 +9,7 @@ import {
 import { isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
 
 /** A place in a configuration file, from 1. */
-export interface Place {
+interface Place {
   readonly line: number;
   readonly column: number;
 }

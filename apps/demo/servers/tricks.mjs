@@ -1,10 +1,11 @@
+// @ts-check
 import { McpServer } from '@modelcontextprotocol/server';
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
 
 /** A small MCP server whose tool list changes: it learns a trick when it is told to. */
 const server = new McpServer({ name: 'tricks', version: '1.0.0' });
-const says = (text: string) => ({ content: [{ type: 'text' as const, text }] });
+const says = (text) => ({ content: [{ type: 'text', text }] });
 
 server.registerTool(
   'learn_trick',
