@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
 import { createHost, type Host } from '@patchbay/host';
 import type { Problem } from '@patchbay/protocols';
@@ -84,6 +84,8 @@ function packageFolder(name: string): string {
 
 const EVERYTHING = join(packageFolder('@modelcontextprotocol/server-everything'), 'dist/index.js');
 
+const LOOPBACK = pathToFileURL(join(app, 'servers/loopback.mjs')).href;
+
 interface RemoteServer {
   readonly url: string;
   readonly pid: number | undefined;
@@ -93,7 +95,7 @@ interface RemoteServer {
 /** The reference server over Streamable HTTP, on a port that the system chose. */
 async function startRemote(): Promise<RemoteServer> {
   const port = await freePort();
-  const child = spawn(process.execPath, [EVERYTHING, 'streamableHttp'], {
+  const child = spawn(process.execPath, ['--import', LOOPBACK, EVERYTHING, 'streamableHttp'], {
     env: { PATH: process.env['PATH'], PORT: String(port) },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
