@@ -1,5 +1,6 @@
 import {
   PatchbayError,
+  sha256Hex,
   type AcquireOptions,
   type ConnectionProvider,
   type ConnectionStatus,
@@ -126,7 +127,7 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
   /** Every connection there is. */
   inspect(): readonly InspectedConnection[] {
     return [...this.#connections].map(([key, connection]) => ({
-      key: key.slice(0, 12),
+      key: sha256Hex(key).slice(0, 12),
       server: describe(connection.config),
       ...connection.status(),
     }));
