@@ -153,7 +153,10 @@ describe('folders', () => {
     await skill('.agents/skills', 'top');
     await skill('app/.claude/skills', 'near');
     await skill('home/.claude/skills', 'mine');
-    await skill('home/.claude/skills', 'near');
+    await write(
+      'home/.claude/skills/near/SKILL.md',
+      '---\nname: near\ndescription: Another one.\n---\nAnother body.\n',
+    );
     await write('app/.claude/commands/review.md', 'Review $1.');
     await write('home/.codex/prompts/plan.md', 'Plan $1.');
     await using host = await open({ cwd: join(root, 'app'), home: join(root, 'home') });
