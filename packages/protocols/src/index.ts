@@ -96,6 +96,7 @@ export {
 export { sha256Hex } from './sha256.ts';
 export type {
   ActiveSkill,
+  EmbeddedServer,
   OpenSkill,
   PeerSkill,
   SkillEntry,

@@ -1,4 +1,5 @@
 import type { CompileContext } from './capability.ts';
+import type { ServerConfig } from './connection.ts';
 import type { ContentPart } from './content.ts';
 import type { Problem } from './problem.ts';
 
@@ -31,10 +32,20 @@ export interface SkillEntry {
   readonly preApprovedTools?: readonly string[];
   /** `disallowed-tools`: taken away while the skill is active. */
   readonly disallowedTools?: readonly string[];
+  /** MCP servers that the skill brings, by name. Only trusted sources give them: whoever uses them starts programs. */
+  readonly servers?: Readonly<Record<string, EmbeddedServer>>;
   /** As {@link OpenSkill.digest}, where the source knows it already: the same skill from two sources is shown once. */
   readonly digest?: string;
   /** What had to be repaired to read it. */
   readonly problems?: readonly Problem[];
+}
+
+/** An MCP server that a skill brings along. */
+export interface EmbeddedServer {
+  /** As written: nothing in it is expanded. */
+  readonly config: ServerConfig;
+  /** Which of its tools are offered; `*` matches any run of characters. Default: all. */
+  readonly includeTools?: readonly string[];
 }
 
 /** A file of a skill. */

@@ -118,7 +118,8 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
       maxBytes: MAX_FILE_BYTES,
     });
     const digest = digestOf(bytes);
-    const document = this.#parse(known, bytes, { digest });
+    const mcpJson = await readServersFile(found);
+    const document = this.#parse(known, bytes, { digest, mcpJson });
     if ('refused' in document)
       throw new PatchbayError('not-found', document.refused.message, { source: this.id });
     if (document.entry.name !== known.entry?.name) return undefined;
@@ -234,9 +235,11 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
 
   /** As much of SKILL.md as its metadata needs: until its frontmatter ends. */
   async #readHead(found: FoundSkill, root: SkillRoot): Promise<ReadDocument> {
+    const mcpJson = await readServersFile(found);
     for (let size = HEAD_BYTES; ; size *= 4) {
       const { bytes, complete } = await readHead(found.file, size);
       const document = this.#parse({ found, root }, bytes, {
+        mcpJson,
         partial: !complete,
         digest: complete ? digestOf(bytes) : undefined,
       });
@@ -248,7 +251,7 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
   #parse(
     { found, root }: Pick<Known, 'found' | 'root'>,
     bytes: Uint8Array,
-    more: Pick<DocumentOptions, 'partial' | 'digest'>,
+    more: Pick<DocumentOptions, 'partial' | 'digest' | 'mcpJson'>,
   ): ReadDocument {
     const { precedence, trusted, validate } = this.#options;
     const options = {
@@ -298,6 +301,11 @@ function tooLarge(source: string, { file }: FoundSkill): Problem {
     message: `${file} is larger than ${MAX_FILE_BYTES} bytes and was left out. Move what is in it to files beside it.`,
     file,
   };
+}
+
+/** What cannot be read is read as nothing, which is no JSON: that is said. */
+async function readServersFile({ root, servers }: FoundSkill): Promise<string | undefined> {
+  return servers ? readConfined(root, 'mcp.json').then(String, () => '') : undefined;
 }
 
 const digestOf = (bytes: Uint8Array): string =>

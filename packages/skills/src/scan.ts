@@ -15,9 +15,11 @@ export interface FoundSkill {
   readonly file: string;
   /** Of its SKILL.md, in bytes. */
   readonly size: number;
-  /** Differs when the file was changed or replaced. */
+  /** Differs when the file, or an mcp.json beside it, was changed or replaced. */
   readonly stamp: string;
-  /** When it was, in milliseconds. */
+  /** Whether an mcp.json lies beside it. */
+  readonly servers: boolean;
+  /** When either was changed, in milliseconds. */
   readonly changedAt: number;
 }
 
@@ -184,15 +186,23 @@ class Scan {
       const message = `${file} should be called SKILL.md: other programs do not find it. Rename it.`;
       problems.push(this.#problem('file-name-case', message, file));
     }
-    const { dev, ino, size, mtimeNs, ctimeNs } = found;
-    const stamp = [dev, ino, size, mtimeNs, ctimeNs].join(':');
+    const root = dirname(real);
+    // Only a linked SKILL.md has its neighbours elsewhere.
+    const beside = entries.some((entry) => entry.name === 'mcp.json' || entry.isSymbolicLink());
+    const servers = beside
+      ? await stat(join(root, 'mcp.json'), { bigint: true }).catch(() => undefined)
+      : undefined;
+    const stats = servers === undefined ? [found] : [found, servers];
     return {
       path,
-      root: dirname(real),
+      root,
       file,
-      size: Number(size),
-      stamp,
-      changedAt: Number(ctimeNs / 1_000_000n),
+      size: Number(found.size),
+      stamp: stats
+        .map(({ dev, ino, size, mtimeNs, ctimeNs }) => [dev, ino, size, mtimeNs, ctimeNs].join(':'))
+        .join(' '),
+      servers: servers !== undefined,
+      changedAt: Math.max(...stats.map(({ ctimeMs }) => Number(ctimeMs))),
     };
   }
 

@@ -8,6 +8,7 @@ import {
 } from '@patchbay/files';
 import type { Problem, SkillEntry } from '@patchbay/protocols';
 
+import { readServers } from './skill-servers.ts';
 import { strictFaults } from './strict-validation.ts';
 
 /** A SKILL.md, read. */
@@ -31,6 +32,8 @@ export interface DocumentOptions {
   readonly trusted: boolean;
   /** `strict`: what the specification's validator refuses is refused. */
   readonly validate: 'lenient' | 'strict';
+  /** The mcp.json beside it. */
+  readonly mcpJson?: string | undefined;
   /** The bytes are the head of a longer file. */
   readonly partial?: boolean;
   /** Of the whole file, where it is known. */
@@ -98,6 +101,7 @@ export function readSkillDocument(
   const modelInvocable = booleanField(data, 'disable-model-invocation') !== true;
   const userInvocable = booleanField(data, 'user-invocable') !== false;
   const alwaysActive = isAlwaysActive(data, options.trusted, warn);
+  const servers = trustedServers(data, options, warn);
   const entry: SkillEntry = {
     uri: `skill://${encodeURIComponent(name)}/SKILL.md`,
     name,
@@ -113,6 +117,7 @@ export function readSkillDocument(
     ...(lists.preApprovedTools === undefined ? {} : { preApprovedTools: lists.preApprovedTools }),
     ...(lists.embeddedTools === undefined ? {} : { embeddedTools: lists.embeddedTools }),
     ...(lists.disallowedTools === undefined ? {} : { disallowedTools: lists.disallowedTools }),
+    ...(servers === undefined ? {} : { servers }),
     ...(options.digest === undefined ? {} : { digest: options.digest }),
     ...(problems.length === 0 ? {} : { problems }),
   };
@@ -182,6 +187,20 @@ function isAlwaysActive(data: FrontmatterData, trusted: boolean, warn: Warn): bo
     );
   }
   return wanted && trusted;
+}
+
+function trustedServers(
+  data: FrontmatterData,
+  { mcpJson, trusted }: DocumentOptions,
+  warn: Warn,
+): SkillEntry['servers'] {
+  const servers = readServers(data, mcpJson, warn);
+  if (servers === undefined || trusted) return servers;
+  warn(
+    'servers-refused',
+    `brings MCP servers (${Object.keys(servers).join(', ')}), which only skills of trusted sources may. Set \`trusted\` on its source if it may`,
+  );
+  return undefined;
 }
 
 function checkTools(data: FrontmatterData, warn: Warn): void {

@@ -3,12 +3,15 @@ import {
   problemFrom,
   type ActiveSkill,
   type Capability,
+  type ChangeEvent,
+  type ChangeObservable,
   type CommandArguments,
   type CommandEntry,
   type CommandPrompt,
   type CommandResource,
   type CompileContext,
   type InstructionBlock,
+  type ServerFactory,
   type Tool,
   type TurnContext,
   type TurnContribution,
@@ -16,9 +19,9 @@ import {
 
 import { Activations } from './activations.ts';
 import { catalogueOf } from './catalogue.ts';
+import { EmbeddedServers, serverProblems } from './embedded-servers.ts';
 import { BoundedMatcher, type SkillMatcher } from './matcher.ts';
 import { findSkill, nameSkills, shadowProblems, type NamedSkill } from './named-skills.ts';
-import { serverProblems } from './embedded-servers.ts';
 import type { SkillModes } from './skill-modes.ts';
 import { skillCommandText, skillContent } from './skill-text.ts';
 import { skillTools } from './skill-tools.ts';
@@ -37,6 +40,11 @@ export interface SkillManagerOptions {
   readonly catalogueChars?: number;
   /** What is made of single skills, by name or `<source>:<name>`. Default: everything that they offer. */
   readonly modes?: SkillModes;
+  /**
+   * Makes a capability of a server that a skill brings along: its tools are there while the skill is in force. Default:
+   * such servers are not started, and a problem says so.
+   */
+  readonly servers?: ServerFactory;
 }
 
 /**
@@ -44,11 +52,12 @@ export interface SkillManagerOptions {
  * by the matcher, or for skills that are always active. It has no skills of its own, and what is active is kept in the
  * session. (RFC-0051 "SkillManagerCap")
  */
-export class SkillManagerCapability implements Capability, CommandResource {
+export class SkillManagerCapability implements Capability, CommandResource, ChangeObservable {
   readonly id: string;
   readonly #matcher: BoundedMatcher | undefined;
   readonly #catalogueChars: number;
   readonly #modes: SkillModes;
+  readonly #servers: EmbeddedServers | undefined;
 
   constructor(options: SkillManagerOptions = {}) {
     const { id = 'skills', matcher, matcherTimeoutMs = 2_000, catalogueChars = 32_000 } = options;
@@ -56,12 +65,27 @@ export class SkillManagerCapability implements Capability, CommandResource {
     this.#matcher = matcher && new BoundedMatcher(matcher, matcherTimeoutMs);
     this.#catalogueChars = catalogueChars;
     this.#modes = options.modes ?? {};
+    this.#servers = options.servers && new EmbeddedServers(id, options.servers);
+  }
+
+  /** Only the servers of skills can change here: everything else belongs to others. */
+  revision(): string {
+    return this.#servers?.revision() ?? '';
+  }
+
+  async *changes(signal: AbortSignal): AsyncIterable<ChangeEvent> {
+    if (this.#servers !== undefined) yield* this.#servers.changes(signal);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#servers?.close();
   }
 
   async instructions(context: CompileContext): Promise<readonly InstructionBlock[]> {
     const named = await this.#named(context);
-    for (const problem of [...shadowProblems(named), ...serverProblems(named)])
-      context.report(problem);
+    for (const problem of shadowProblems(named)) context.report(problem);
+    if (this.#servers === undefined)
+      for (const problem of serverProblems(named)) context.report(problem);
     const catalogue = catalogueOf(forModels(named), this.#catalogueChars, this.id);
     if (catalogue === undefined) return [];
     if (catalogue.problem !== undefined) context.report(catalogue.problem);
@@ -71,12 +95,17 @@ export class SkillManagerCapability implements Capability, CommandResource {
   /** Made for one agent of one session: they close over its state. Their definitions are the same for the same skills. */
   async tools(context: CompileContext): Promise<readonly Tool[]> {
     const { peers, state, scope } = context;
+    const activations = new Activations(state, scope);
     const find = async () => forModels(await this.#named({ peers }));
-    return skillTools(await find(), {
-      capability: this.id,
-      find,
-      activations: new Activations(state, scope),
-    });
+    const named = await this.#named(context);
+    const own = skillTools(forModels(named), { capability: this.id, find, activations });
+    if (this.#servers === undefined) return own;
+    const inForce = named.filter(
+      ({ skill: { source, entry } }) =>
+        entry.servers !== undefined &&
+        (entry.alwaysActive === true || activations.get({ source, uri: entry.uri }) !== undefined),
+    );
+    return [...own, ...(await this.#servers.tools(inForce, context))];
   }
 
   async prepareTurn(turn: TurnContext): Promise<TurnContribution | undefined> {

@@ -1,0 +1,88 @@
+import { field, type FrontmatterData } from '@patchbay/files';
+import type { EmbeddedServer, ServerConfig } from '@patchbay/protocols';
+
+/** Where clients of the field look for MCP servers in a skill's frontmatter. */
+const FIELDS = ['mcpServers', 'mcp'] as const;
+
+type Warn = (code: string, what: string) => void;
+
+/**
+ * The MCP servers that a skill brings: in `mcp.json` beside it (a map of servers, or one under `mcpServers`), else in its
+ * frontmatter. A list of names (`mcp_servers: [github]`) brings nothing: it says what should be there.
+ */
+export function readServers(
+  data: FrontmatterData,
+  mcpJson: string | undefined,
+  warn: Warn,
+): Readonly<Record<string, EmbeddedServer>> | undefined {
+  const written =
+    mcpJson === undefined
+      ? FIELDS.map((name) => field(data, name)).find(isMap)
+      : parseJson(mcpJson, warn);
+  if (!isMap(written)) return undefined;
+  const map = isMap(written['mcpServers']) ? written['mcpServers'] : written;
+  const servers = Object.entries(map).flatMap(([name, value]) => {
+    const server = toServer(value);
+    if (server === undefined)
+      warn(
+        'invalid-config',
+        `brings an MCP server "${name}" that has neither a \`command\` nor a \`url\`; it is left out`,
+      );
+    return server === undefined ? [] : [[name, server] as const];
+  });
+  return servers.length === 0 ? undefined : Object.fromEntries(servers);
+}
+
+function parseJson(text: string, warn: Warn): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    warn(
+      'invalid-config',
+      'brings an mcp.json that is not JSON; its servers are left out. Remove comments and trailing commas from it',
+    );
+    return undefined;
+  }
+}
+
+function toServer(value: unknown): EmbeddedServer | undefined {
+  if (!isMap(value)) return undefined;
+  const config = toConfig(value);
+  const include = value['includeTools'];
+  if (config === undefined || !Array.isArray(include)) return config && { config };
+  return { config, includeTools: include.filter((name) => typeof name === 'string') };
+}
+
+function toConfig({
+  command,
+  args,
+  env,
+  cwd,
+  url,
+  headers,
+  type,
+}: Fields): ServerConfig | undefined {
+  if (typeof command === 'string') {
+    return {
+      command,
+      ...(Array.isArray(args) ? { args: args.map(String) } : {}),
+      ...(isMap(env) ? { env: texts(env) } : {}),
+      ...(typeof cwd === 'string' ? { cwd } : {}),
+    };
+  }
+  if (typeof url !== 'string') return undefined;
+  return {
+    url,
+    ...(type === 'sse' ? { type } : {}),
+    ...(isMap(headers) ? { headers: texts(headers) } : {}),
+  };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const texts = (map: Fields): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(map).map(([key, value]) => [key, String(value)]));
+
+function isMap(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
