@@ -1,5 +1,4 @@
 import {
-  changeSource,
   isChangeObservable,
   isToolSource,
   problemFrom,
@@ -36,15 +35,14 @@ interface Child {
  * the skill works, the other tools are there. (RFC-0051 "Skill with Embedded MCP Server")
  */
 export class EmbeddedServers {
-  readonly changes: ChangeSource['subscribe'];
   readonly #factory: ServerFactory;
   readonly #source: ChangeSource;
   readonly #children = new Map<string, Child>();
 
-  constructor(capability: string, factory: ServerFactory) {
+  /** `source` tells those who listen to the manager. */
+  constructor(source: ChangeSource, factory: ServerFactory) {
+    this.#source = source;
     this.#factory = factory;
-    this.#source = changeSource(capability);
-    this.changes = this.#source.subscribe;
   }
 
   /** Differs when a server has something new, or is to be tried again. */

@@ -1,9 +1,9 @@
 import {
+  changeSource,
   PatchbayError,
   problemFrom,
   type ActiveSkill,
   type Capability,
-  type ChangeEvent,
   type ChangeObservable,
   type CommandArguments,
   type CommandEntry,
@@ -44,7 +44,7 @@ export interface SkillManagerOptions {
    * Makes a capability of a server that a skill brings along: its tools are there while the skill is in force. Default:
    * such servers are not started, and a problem says so.
    */
-  readonly servers?: ServerFactory;
+  readonly servers?: ServerFactory | undefined;
 }
 
 /**
@@ -54,6 +54,9 @@ export interface SkillManagerOptions {
  */
 export class SkillManagerCapability implements Capability, CommandResource, ChangeObservable {
   readonly id: string;
+  /** Only the servers of skills can change here: everything else belongs to others. */
+  readonly revision: () => number | string;
+  readonly changes: ChangeObservable['changes'];
   readonly #matcher: BoundedMatcher | undefined;
   readonly #catalogueChars: number;
   readonly #modes: SkillModes;
@@ -65,16 +68,11 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
     this.#matcher = matcher && new BoundedMatcher(matcher, matcherTimeoutMs);
     this.#catalogueChars = catalogueChars;
     this.#modes = options.modes ?? {};
-    this.#servers = options.servers && new EmbeddedServers(id, options.servers);
-  }
-
-  /** Only the servers of skills can change here: everything else belongs to others. */
-  revision(): string {
-    return this.#servers?.revision() ?? '';
-  }
-
-  async *changes(signal: AbortSignal): AsyncIterable<ChangeEvent> {
-    if (this.#servers !== undefined) yield* this.#servers.changes(signal);
+    const source = changeSource(id);
+    const servers = options.servers && new EmbeddedServers(source, options.servers);
+    this.#servers = servers;
+    this.revision = () => servers?.revision() ?? source.revision();
+    this.changes = source.subscribe;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
