@@ -90,10 +90,12 @@ export function readSkillDocument(
       'has nothing that says what it is for, and was left out. Give it a name and a description.',
     );
   }
-  checkTools(data, warn);
+  // Three fields, three meanings: the one with `_` narrows the tools of servers that the skill itself brings.
+  const specified: FrontmatterData = Object.assign(Object.create(null), data);
+  delete specified['allowed_tools'];
+  checkTools(specified, warn);
   const lists = {
-    preApprovedTools: listField(data, 'allowed-tools'),
-    // Three fields, three meanings: this one narrows the tools of servers that the skill itself brings.
+    preApprovedTools: listField(specified, 'allowed-tools'),
     embeddedTools: ownList(data, 'allowed_tools'),
     disallowedTools: listField(data, 'disallowed-tools'),
   };

@@ -258,7 +258,7 @@ describe('what changed', () => {
     await early;
   });
 
-  it('a SKILL.md replaced 1,000 times while it is read is never seen half', async () => {
+  it('graphpilot-31: a SKILL.md replaced 1,000 times while it is read is never seen half', async () => {
     const text = (i: number) =>
       `---\nname: demo\ndescription: Version ${i}.\n---\n${`${i} `.repeat(6_000)}end`;
     await bench.write('demo/SKILL.md', text(0));

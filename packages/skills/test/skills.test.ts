@@ -1,7 +1,5 @@
-import { cp, mkdir, mkdtemp, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import type { ExtensionView, Problem } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
@@ -9,29 +7,26 @@ import { SkillManagerCapability, type SkillManagerOptions } from '@patchbay/skil
 import { localSkills } from '@patchbay/skills/node';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
+import { benchFolder, callTool as call, fixture, type BenchFolder } from './bench-folder.ts';
+
+let bench: BenchFolder;
 let root: string;
 let registry: ExtensionRegistry;
 let problems: Problem[];
 
 beforeEach(async () => {
-  root = await realpath(await mkdtemp(join(tmpdir(), 'patchbay-skills-')));
+  bench = await benchFolder();
+  root = bench.root;
   problems = [];
   registry = new ExtensionRegistry({ onProblem: (problem) => void problems.push(problem) });
 });
 afterEach(async () => {
   await registry.close();
-  await rm(root, { recursive: true, force: true });
+  await bench.remove();
 });
 
-async function write(path: string, text: string): Promise<void> {
-  await mkdir(join(root, path, '..'), { recursive: true });
-  await writeFile(join(root, path), text);
-}
-const skill = (name: string, more = '', body = `Do ${name}.`) =>
-  write(
-    `${name}/SKILL.md`,
-    `---\nname: ${name}\ndescription: Does ${name}.\n${more}---\n${body}\n`,
-  );
+const write = (path: string, text: string) => bench.write(path, text);
+const skill = (name: string, more?: string, body?: string) => bench.skill(name, more, body);
 
 function plug(options: SkillManagerOptions = {}): ExtensionView {
   registry.register(localSkills({ id: 'mine', folder: root }));
@@ -40,14 +35,6 @@ function plug(options: SkillManagerOptions = {}): ExtensionView {
 }
 const namesOf = async (view: ExtensionView) =>
   (await view.compile()).skills.map(({ name }) => name);
-const call = async (view: ExtensionView, name: string, args: object) => {
-  const { content, isError } = await (await view.compile()).callTool(name, args);
-  return {
-    text: content.map((part) => ('text' in part ? part.text : part.type)).join('\n'),
-    isError: isError === true,
-  };
-};
-const fixture = (key: string) => fileURLToPath(new URL(`fixtures/${key}`, import.meta.url));
 
 describe('a folder of skills', () => {
   it('is listed, sorted, and seen anew at each compile without reading what did not change', async () => {
@@ -80,101 +67,6 @@ describe('a folder of skills', () => {
     const { skills, problems: found } = await registry.view().compile();
     expect(skills.map(({ name }) => name)).toEqual(['a']);
     expect(found).toMatchObject([{ source: 'none', code: 'not-found', severity: 'warning' }]);
-  });
-
-  it('maka-4096: follows links, each real folder once, and says where one leads nowhere', async () => {
-    const elsewhere = await realpath(await mkdtemp(join(tmpdir(), 'patchbay-elsewhere-')));
-    try {
-      await writeFile(
-        join(elsewhere, 'SKILL.md'),
-        '---\nname: linked\ndescription: Linked.\n---\nLinked body\n',
-      );
-      await writeFile(join(elsewhere, 'notes.md'), 'notes');
-      await skill('real');
-      await symlink(elsewhere, join(root, 'linked'));
-      await symlink(elsewhere, join(root, 'twice'));
-      await symlink(root, join(root, 'real', 'loop'));
-      await symlink('..', join(root, 'up'));
-      await symlink('nowhere', join(root, 'dangling'));
-      await mkdir(join(root, 'filelink'));
-      await symlink(join(elsewhere, 'SKILL.md'), join(root, 'filelink', 'SKILL.md'));
-      const view = plug();
-      const { skills, problems: found } = await view.compile();
-      expect(skills.map(({ name }) => name)).toEqual(['linked', 'real']);
-      expect(found.map(({ code }) => code)).toEqual(
-        expect.arrayContaining(['dangling-link', 'skill-duplicate']),
-      );
-      expect((await call(view, 'read_skill_file', { name: 'linked', path: 'notes.md' })).text).toBe(
-        'notes',
-      );
-      await writeFile(
-        join(elsewhere, 'SKILL.md'),
-        '---\nname: linked\ndescription: Edited.\n---\n',
-      );
-      expect((await view.compile()).skills.find(({ name }) => name === 'linked')?.description).toBe(
-        'Edited.',
-      );
-    } finally {
-      await rm(elsewhere, { recursive: true, force: true });
-    }
-  });
-
-  it('claude-code-16983: takes skill.md too, prefers SKILL.md, and leaves hidden folders out', async () => {
-    await write('lower/skill.md', '---\nname: lower\ndescription: L.\n---\n');
-    await write('both/skill.md', '---\nname: wrong\ndescription: W.\n---\n');
-    await write('both/SKILL.md', '---\nname: both\ndescription: B.\n---\n');
-    await write('.git/hidden/SKILL.md', '---\nname: hidden\ndescription: H.\n---\n');
-    await write('node_modules/x/SKILL.md', '---\nname: installed\ndescription: I.\n---\n');
-    const view = plug();
-    expect(await namesOf(view)).toEqual(['both', 'lower']);
-    expect((await view.compile()).problems.map(({ code }) => code)).toContain('file-name-case');
-  });
-
-  it('zai-feedback-738: finds skills in groups, and takes what is below a skill for its own', async () => {
-    await write('group/tdd/SKILL.md', '---\nname: tdd\ndescription: T.\n---\n');
-    await write('other/tdd/SKILL.md', '---\nname: tdd\ndescription: O.\n---\nother\n');
-    await skill('parent');
-    await write('parent/examples/child/SKILL.md', '---\nname: child\ndescription: C.\n---\n');
-    const view = plug();
-    expect(await namesOf(view)).toEqual(['parent', 'tdd', 'tdd']);
-    const { instructions } = await view.compile();
-    expect(
-      [...(instructions[0]?.text ?? '').matchAll(/<name>(.*?)<\/name>/g)].map(([, name]) => name),
-    ).toEqual(['mine:tdd', 'parent', 'tdd']);
-    expect((await view.commands.list()).map(({ name }) => name)).toEqual([
-      'mine:tdd',
-      'parent',
-      'tdd',
-    ]);
-    expect((await call(view, 'list_skills', {})).text).toBe(
-      '- mine:tdd: O.\n- parent: Does parent.\n- tdd: T.',
-    );
-  });
-
-  it('graphpilot-31: never gives half a file while it is replaced', async () => {
-    await skill('demo');
-    const view = plug();
-    await view.compile();
-    const body = (i: number) => `version ${i} `.repeat(3_000);
-    const writing = (async () => {
-      for (let i = 0; i < 60; i++) {
-        await write('demo/new', `---\nname: demo\ndescription: Version ${i}.\n---\n${body(i)}`);
-        await rename(join(root, 'demo/new'), join(root, 'demo/SKILL.md'));
-      }
-    })();
-    let reads = 0;
-    for (let done = false; !done; reads++) {
-      done = await Promise.race([
-        writing.then(() => true),
-        new Promise<false>((ok) => setImmediate(() => ok(false))),
-      ]);
-      const content = await view.resources.read('skill://demo/SKILL.md');
-      const text = (content[0] as { text: string }).text;
-      const version = /^version (\d+) /.exec(text)?.[1];
-      if (version !== undefined) expect(text).toBe(body(Number(version)).trimEnd());
-    }
-    expect(reads).toBeGreaterThan(5);
-    expect((await view.compile()).skills[0]?.description).toBe('Version 59.');
   });
 });
 
@@ -209,6 +101,13 @@ describe('files as the field writes them', () => {
     ]) {
       expect(codesOf(name).length, name).toBeGreaterThan(0);
     }
+    expect(new Set(found.map(({ file }) => file))).toEqual(
+      new Set(
+        ['colon', 'at-sign', 'percent', 'bracket-hint', 'tab-indent', 'duplicate-key'].map((name) =>
+          join(root, name, 'SKILL.md'),
+        ),
+      ),
+    );
     expect(found.find(({ code }) => code === 'duplicate-key')?.line).toBe(4);
     expect(found.every(({ line }) => line !== undefined)).toBe(true);
   });
@@ -223,6 +122,15 @@ describe('files as the field writes them', () => {
     }
     expect(of('utf16')?.description).toBe('Saved on Windows.');
     expect(of('cr-only')?.description).toBe('Saved on Windows.');
+    await writeFile(
+      join(root, 'crlf/SKILL.md'),
+      '---\r\nname: crlf\r\ndescription: Edited.\r\n---\r\nin\uFEFFside',
+    );
+    const { skills } = await view.compile();
+    expect(skills.find(({ name }) => name === 'crlf')?.description).toBe('Edited.');
+    expect((await view.resources.read('skill://crlf/SKILL.md'))[0]).toMatchObject({
+      text: 'in\uFEFFside',
+    });
   });
 
   it('skills-1324: forgives what stands before the frontmatter; an empty file is a problem', async () => {
@@ -240,6 +148,17 @@ describe('files as the field writes them', () => {
     const { of, skills, view } = await load('cezar-fork-21');
     expect(of('folded')?.description).toBe('Line one line two.');
     expect(of('literal')?.description.split('\n')).toHaveLength(2);
+    expect(of('wrapped')?.description).toBe('Line one continues here.');
+    expect(of('quoted-multi')?.description).toBe('Line one and: two');
+    for (const name of ['folded', 'literal', 'keep', 'wrapped', 'quoted-multi']) {
+      expect(Object.keys(of(name)?.frontmatter ?? {}), name).toEqual([
+        'name',
+        'description',
+        'license',
+      ]);
+      expect(of(name)?.frontmatter?.['license'], name).toBe('MIT');
+    }
+    expect(of('anchor')?.description).toBe('Shared text.');
     expect(skills.filter(({ description }) => /^[>|]/.test(description))).toEqual([]);
     const { instructions } = await view.compile();
     expect(instructions[0]?.text.split('\n').length).toBe(skills.length + 3);
@@ -254,6 +173,8 @@ describe('files as the field writes them', () => {
     expect(of('empty')?.preApprovedTools ?? []).toEqual([]);
     expect(of('wrong')?.preApprovedTools).toEqual([]);
     expect(codesOf('wrong')).toContain('allowed-tools-form');
+    expect(of('snake')).toMatchObject({ embeddedTools: ['Read'] });
+    expect(of('snake')).not.toHaveProperty('preApprovedTools');
   });
 
   it('skills-npm-43: runs nothing, and lists each file as a problem', async () => {
