@@ -1,6 +1,7 @@
 import {
   isChangeObservable,
   isToolSource,
+  PatchbayError,
   problemFrom,
   toolsFromSource,
   type ChangeSource,
@@ -148,7 +149,10 @@ export class EmbeddedServers {
         () => this.#source.emit('tools_changed'),
         () => undefined,
       );
-      throw new Error(`"${id}" has not answered yet; its tools join when it does.`);
+      throw new PatchbayError(
+        'source-slow',
+        `"${id}" has not answered yet; its tools join when it does.`,
+      );
     } finally {
       clearTimeout(timer);
     }

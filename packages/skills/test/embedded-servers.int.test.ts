@@ -10,11 +10,12 @@ import {
   type ChangeObservable,
   type ExtensionView,
   type ServerFactory,
+  type Tool,
 } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
 import { SkillManagerCapability } from '@patchbay/skills';
 import { localSkills } from '@patchbay/skills/node';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { benchFolder, callTool, type BenchFolder } from './bench-folder.ts';
 
@@ -159,5 +160,35 @@ describe('a server that a skill brings', () => {
     await changes.return?.();
     await registry.close();
     expect(closed).toBe(1);
+  });
+
+  it('that is slow holds up nothing, and joins when it is there', async () => {
+    await bench.skill('a', 'always_active: true\nmcpServers:\n  x:\n    command: y\n');
+    const started: ((tools: readonly Tool[]) => void)[] = [];
+    const slow = new Promise<readonly Tool[]>((resolve) => started.push(resolve));
+    const view = plug((id) => ({ id, tools: () => slow }));
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const compiling = view.compile();
+    const done = new AbortController();
+    void compiling.finally(() => done.abort());
+    try {
+      while (!done.signal.aborted) {
+        await vi.advanceTimersByTimeAsync(500);
+        await new Promise((ok) => setImmediate(ok));
+      }
+    } finally {
+      vi.useRealTimers();
+    }
+    const compiled = await compiling;
+    expect(compiled.tools.map(({ definition }) => definition.name)).toEqual(own);
+    expect(compiled.problems).toMatchObject([
+      { source: 'mine', message: expect.stringContaining('has not answered yet') },
+    ]);
+    const changes = view.changes()[Symbol.asyncIterator]();
+    const next = changes.next();
+    started[0]!([defineTool({ capability: 'a-x', name: 'late', call: () => 'x' })]);
+    expect((await next).value).toMatchObject({ capability: 'skills', kind: 'tools_changed' });
+    await changes.return?.();
+    expect(await toolNames(view)).toContain('a-x__late');
   });
 });

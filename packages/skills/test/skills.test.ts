@@ -1,7 +1,7 @@
 import { cp, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import type { ExtensionView, Problem } from '@patchbay/protocols';
+import type { ExtensionView } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
 import { SkillManagerCapability, type SkillManagerOptions } from '@patchbay/skills';
 import { localSkills } from '@patchbay/skills/node';
@@ -12,13 +12,11 @@ import { benchFolder, callTool as call, fixture, type BenchFolder } from './benc
 let bench: BenchFolder;
 let root: string;
 let registry: ExtensionRegistry;
-let problems: Problem[];
 
 beforeEach(async () => {
   bench = await benchFolder();
   root = bench.root;
-  problems = [];
-  registry = new ExtensionRegistry({ onProblem: (problem) => void problems.push(problem) });
+  registry = new ExtensionRegistry({ onProblem: () => undefined });
 });
 afterEach(async () => {
   await registry.close();
