@@ -9,7 +9,6 @@ import {
   problemFrom,
   type Capability,
   type ChangeObservable,
-  type ChangeSource,
   type CompileContext,
   type OpenSkill,
   type Problem,
@@ -75,7 +74,6 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
   readonly revision: () => number;
   readonly changes: ChangeObservable['changes'];
   readonly #options: FolderSkillsOptions;
-  readonly #changes: ChangeSource;
   #seen: Seen = { known: [], entries: [], byUri: new Map(), problems: [] };
   /** Entries that have another URI because of their neighbours. */
   readonly #renamed = new WeakMap<SkillEntry, SkillEntry>();
@@ -85,10 +83,10 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
   constructor(options: FolderSkillsOptions) {
     this.id = options.id;
     this.#options = options;
-    // Nothing watches the folders, so nothing can be vouched for.
-    this.#changes = changeSource(options.id, () => undefined);
-    this.revision = this.#changes.revision;
-    this.changes = this.#changes.subscribe;
+    // Nothing watches the folders, whoever listens: nothing can be vouched for.
+    let asked = 0;
+    this.revision = () => ++asked;
+    this.changes = changeSource(options.id).subscribe;
   }
 
   async listSkills(context: CompileContext): Promise<readonly SkillEntry[]> {

@@ -1,6 +1,5 @@
 import {
   booleanField,
-  field,
   listField,
   readFrontmatter,
   textField,
@@ -8,7 +7,15 @@ import {
 } from '@patchbay/files';
 import type { Problem, SkillEntry } from '@patchbay/protocols';
 
-import { readServers } from './skill-servers.ts';
+import {
+  checkTools,
+  descriptionOf,
+  isAlwaysActive,
+  nameOf,
+  ownList,
+  trustedServers,
+  type Warn,
+} from './skill-fields.ts';
 import { strictFaults } from './strict-validation.ts';
 
 /** A SKILL.md, read. */
@@ -40,11 +47,6 @@ export interface DocumentOptions {
   readonly digest?: string | undefined;
 }
 
-/** Letters of any script, lower case where there is a case, digits, single hyphens inside. (Agent Skills, reference validator) */
-const NAME = /^(?!.*--)[\p{Ll}\p{Lo}\p{Nd}](?:[\p{Ll}\p{Lo}\p{Nd}-]*[\p{Ll}\p{Lo}\p{Nd}])?$/u;
-const MAX_NAME = 64;
-const MAX_DESCRIPTION = 1024;
-
 /**
  * Reads a SKILL.md as the field writes it. What is not as the specification says is a problem; the skill works. Refused
  * is only what has neither a name nor anything that could describe it, and what is no text.
@@ -57,12 +59,12 @@ export function readSkillDocument(
   if ('refused' in read) return read;
   const { data, body, headLine } = read;
   const problems = [...read.problems];
-  const warn = (code: string, what: string) =>
-    problems.push({
+  const warn: Warn = (code, what) =>
+    void problems.push({
       source: options.source,
       code,
       severity: 'warning',
-      message: `${options.file}:${headLine} ${what}.`,
+      message: `${options.file}:${headLine} ${what.replaceAll(/\s+/g, ' ')}.`,
       file: options.file,
       line: headLine,
     });
@@ -103,7 +105,7 @@ export function readSkillDocument(
   const modelInvocable = booleanField(data, 'disable-model-invocation') !== true;
   const userInvocable = booleanField(data, 'user-invocable') !== false;
   const alwaysActive = isAlwaysActive(data, options.trusted, warn);
-  const servers = trustedServers(data, options, warn);
+  const servers = trustedServers(data, options.mcpJson, options.trusted, warn);
   const entry: SkillEntry = {
     uri: `skill://${encodeURIComponent(name)}/SKILL.md`,
     name,
@@ -129,104 +131,4 @@ export function readSkillDocument(
     closed:
       read.hasFrontmatter && !read.problems.some(({ code }) => code === 'unclosed-frontmatter'),
   };
-}
-
-type Warn = (code: string, what: string) => void;
-
-function nameOf(data: FrontmatterData, folder: string, warn: Warn): string | undefined {
-  const name = textField(data, 'name')?.normalize('NFKC');
-  if (name === undefined) {
-    if (folder === '') return undefined;
-    warn(
-      'name-missing',
-      `has no name; the name of its folder, "${folder}", stands in for it. Add \`name: ${folder}\``,
-    );
-    return folder;
-  }
-  if (Array.from(name).length > MAX_NAME)
-    warn('name-too-long', `has a name of more than ${MAX_NAME} characters. Shorten it`);
-  if (!NAME.test(name))
-    warn(
-      'name-pattern',
-      `has the name "${name}", which is not made of lower-case letters, digits and single hyphens. Rename it`,
-    );
-  if (folder !== '' && name !== folder.normalize('NFKC')) {
-    warn(
-      'name-not-folder',
-      `has the name "${name}" but lies in a folder "${folder}". Give both the same name`,
-    );
-  }
-  return name;
-}
-
-function descriptionOf(data: FrontmatterData, body: string, warn: Warn): string | undefined {
-  const description = textField(data, 'description');
-  if (description !== undefined) {
-    if (Array.from(description).length > MAX_DESCRIPTION) {
-      warn(
-        'description-too-long',
-        `has a description of more than ${MAX_DESCRIPTION} characters. Shorten it`,
-      );
-    }
-    return description;
-  }
-  const paragraph = /^(?!#|\s*$|---|```|<|\|)(.+)$/m.exec(body)?.[1]?.trim();
-  if (paragraph !== undefined)
-    warn(
-      'description-missing',
-      'has no description; its first paragraph stands in for it. Add one',
-    );
-  return paragraph;
-}
-
-function isAlwaysActive(data: FrontmatterData, trusted: boolean, warn: Warn): boolean {
-  const own = booleanField(patchbayFields(data), 'always_active');
-  const wanted = own ?? booleanField(data, 'always_active') ?? false;
-  if (wanted && !trusted) {
-    warn(
-      'always-active-refused',
-      'wants to be always active, which only skills of trusted sources may; it is an ordinary one. Set `trusted` on its source if it may',
-    );
-  }
-  return wanted && trusted;
-}
-
-function trustedServers(
-  data: FrontmatterData,
-  { mcpJson, trusted }: DocumentOptions,
-  warn: Warn,
-): SkillEntry['servers'] {
-  const servers = readServers(data, mcpJson, warn);
-  if (servers === undefined || trusted) return servers;
-  warn(
-    'servers-refused',
-    `brings MCP servers (${Object.keys(servers).join(', ')}), which only skills of trusted sources may. Set \`trusted\` on its source if it may`,
-  );
-  return undefined;
-}
-
-function checkTools(data: FrontmatterData, warn: Warn): void {
-  const value = field(data, 'allowed-tools');
-  const fine =
-    value === undefined ||
-    typeof value === 'string' ||
-    (Array.isArray(value) && value.every((v) => typeof v === 'string'));
-  if (!fine)
-    warn(
-      'allowed-tools-form',
-      'has `allowed-tools` that is neither text nor a list; nothing is approved by it. Write a list',
-    );
-}
-
-function ownList(data: FrontmatterData, name: string): readonly string[] | undefined {
-  if (data[name] !== undefined) return listField({ [name]: data[name] }, name);
-  return listField(patchbayFields(data), name);
-}
-
-/** `metadata.patchbay.*`: the place for our own fields that the specification allows. */
-function patchbayFields(data: FrontmatterData): FrontmatterData {
-  const metadata = data['metadata'];
-  if (typeof metadata !== 'object' || Array.isArray(metadata)) return {};
-  const own = metadata['patchbay'];
-  return typeof own === 'object' && !Array.isArray(own) ? own : {};
 }

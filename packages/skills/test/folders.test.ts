@@ -215,6 +215,18 @@ describe('what changed', () => {
     }
   });
 
+  it('is seen at the next compile also while somebody listens', async () => {
+    await bench.skill('a');
+    const view = plug();
+    const listening = new AbortController();
+    const heard = view.changes({ signal: listening.signal })[Symbol.asyncIterator]().next();
+    expect(names(await view.compile())).toEqual(['a']);
+    await bench.skill('b');
+    expect(names(await view.compile())).toEqual(['a', 'b']);
+    listening.abort();
+    await heard;
+  });
+
   it('is all that is new: other entries and the tools stay the same objects', async () => {
     await bench.skill('a');
     await bench.skill('b');
