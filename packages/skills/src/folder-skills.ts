@@ -1,12 +1,9 @@
-import { createHash } from 'node:crypto';
-import { realpath, stat } from 'node:fs/promises';
-import { basename, sep } from 'node:path';
+import { stat } from 'node:fs/promises';
+import { sep } from 'node:path';
 
-import { readConfined, readHead } from '@patchbay/files';
 import {
   changeSource,
   PatchbayError,
-  problemFrom,
   type Capability,
   type ChangeObservable,
   type CompileContext,
@@ -17,15 +14,13 @@ import {
 } from '@patchbay/protocols';
 
 import { scanSkills, type FoundSkill, type ScanOptions } from './scan.ts';
-import { readSkillDocument, type DocumentOptions, type SkillDocument } from './skill-document.ts';
 import { listSkillFiles, readSkillFile } from './skill-files.ts';
-
-/** A folder to look into. */
-export interface SkillRoot {
-  readonly folder: string;
-  /** Shown to people in place of a skill's path. */
-  readonly origin?: string;
-}
+import {
+  SkillReader,
+  type KnownSkill,
+  type SkillReaderOptions,
+  type SkillRoot,
+} from './skill-reader.ts';
 
 /** Where skills lie at the moment. */
 export interface SkillRoots {
@@ -36,37 +31,19 @@ export interface SkillRoots {
 export interface FolderSkillsOptions
   extends
     Pick<ScanOptions, 'optional' | 'nested' | 'followLinks'>,
-    Pick<DocumentOptions, 'precedence' | 'trusted' | 'validate'> {
+    Omit<SkillReaderOptions, 'source'> {
   readonly id: string;
   /** Asked at each look. */
   readonly roots: () => SkillRoots | Promise<SkillRoots>;
 }
 
-interface Known {
-  readonly found: FoundSkill;
-  readonly root: SkillRoot;
-  /** As it is read, under its own name. */
-  readonly entry: SkillEntry | undefined;
-  readonly problems: readonly Problem[];
-  /** When the file was read, in milliseconds. */
-  readonly readAt: number;
-}
-
-type ReadDocument = SkillDocument | { readonly refused: Problem };
-
 /** What a look gave. */
 interface Seen {
-  readonly known: readonly Known[];
+  readonly known: readonly KnownSkill[];
   readonly entries: readonly SkillEntry[];
-  readonly byUri: ReadonlyMap<string, Known>;
+  readonly byUri: ReadonlyMap<string, KnownSkill>;
   readonly problems: readonly Problem[];
 }
-
-/** The first read takes nearly every file whole; more is read as long as the frontmatter has no end. */
-const HEAD_BYTES = 16 * 1024;
-const MAX_FILE_BYTES = 1024 * 1024;
-/** File systems count time in steps: a file that changed this shortly before it was read may change unseen. */
-const STAMP_STEP_MS = 50;
 
 /** Skills in folders. Nothing watches the folders: every compile looks at them, and reads what changed. */
 export class FolderSkills implements Capability, SkillResource, ChangeObservable {
@@ -74,6 +51,7 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
   readonly revision: () => number;
   readonly changes: ChangeObservable['changes'];
   readonly #options: FolderSkillsOptions;
+  readonly #reader: SkillReader;
   #seen: Seen = { known: [], entries: [], byUri: new Map(), problems: [] };
   /** Entries that have another URI because of their neighbours. */
   readonly #renamed = new WeakMap<SkillEntry, SkillEntry>();
@@ -83,6 +61,8 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
   constructor(options: FolderSkillsOptions) {
     this.id = options.id;
     this.#options = options;
+    const { id, precedence, trusted, validate } = options;
+    this.#reader = new SkillReader({ source: id, precedence, trusted, validate });
     // Nothing watches the folders, whoever listens: nothing can be vouched for.
     let asked = 0;
     this.revision = () => ++asked;
@@ -110,14 +90,9 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
     return now && this.#open(now, uri);
   }
 
-  async #open(known: Known, uri: string): Promise<OpenSkill | undefined> {
+  async #open(known: KnownSkill, uri: string): Promise<OpenSkill | undefined> {
     const { found } = known;
-    const bytes = await readConfined(found.root, basename(await realpath(found.file)), {
-      maxBytes: MAX_FILE_BYTES,
-    });
-    const digest = digestOf(bytes);
-    const mcpJson = await readServersFile(found);
-    const document = this.#parse(known, bytes, { digest, mcpJson });
+    const { document, digest } = await this.#reader.readWhole(known);
     if ('refused' in document)
       throw new PatchbayError('not-found', document.refused.message, { source: this.id });
     if (document.entry.name !== known.entry?.name) return undefined;
@@ -173,14 +148,16 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
     }
     const before = new Map(this.#seen.known.map((known) => [known.found.file, known]));
     const read = await Promise.all(
-      [...homes.values()].map(({ root, skill }) => this.#read(skill, root, before.get(skill.file))),
+      [...homes.values()].map(({ root, skill }) =>
+        this.#reader.read(skill, root, before.get(skill.file)),
+      ),
     );
     // In the order of the roots, then of the paths: it decides which of two keeps a name.
     const order = new Map(asked.roots.map((root, i) => [root, i]));
     const known = read.toSorted(
       (a, b) => order.get(a.root)! - order.get(b.root)! || (a.found.path < b.found.path ? -1 : 1),
     );
-    const byUri = new Map<string, Known>();
+    const byUri = new Map<string, KnownSkill>();
     const entries: SkillEntry[] = [];
     for (const item of known) {
       if (item.entry === undefined) continue;
@@ -206,60 +183,6 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
     this.#renamed.set(entry, renamed);
     return renamed;
   }
-
-  /** A file that did not change is not read again, and an entry that says the same stays the same object. */
-  async #read(found: FoundSkill, root: SkillRoot, before: Known | undefined): Promise<Known> {
-    const settled = before !== undefined && before.readAt - found.changedAt > STAMP_STEP_MS;
-    if (settled && before.found.stamp === found.stamp && before.root.folder === root.folder)
-      return before.found.path === found.path ? { ...before, root } : { ...before, root, found };
-    const readAt = Date.now();
-    const failed = (problem: Problem): Known => ({
-      found,
-      root,
-      entry: undefined,
-      problems: [problem],
-      readAt,
-    });
-    if (found.size > MAX_FILE_BYTES) return failed(tooLarge(this.id, found));
-    try {
-      const document = await this.#readHead(found, root);
-      if ('refused' in document) return failed(document.refused);
-      const entry = sameAs(before?.entry, document.entry);
-      return { found, root, entry, problems: entry.problems ?? [], readAt };
-    } catch (error) {
-      return failed(problemFrom(this.id, error));
-    }
-  }
-
-  /** As much of SKILL.md as its metadata needs: until its frontmatter ends. */
-  async #readHead(found: FoundSkill, root: SkillRoot): Promise<ReadDocument> {
-    const mcpJson = await readServersFile(found);
-    for (let size = HEAD_BYTES; ; size *= 4) {
-      const { bytes, complete } = await readHead(found.file, size);
-      const document = this.#parse({ found, root }, bytes, {
-        mcpJson,
-        partial: !complete,
-        digest: complete ? digestOf(bytes) : undefined,
-      });
-      const enough = !('refused' in document) && document.closed;
-      if (complete || enough || size > MAX_FILE_BYTES) return document;
-    }
-  }
-
-  #parse(
-    { found, root }: Pick<Known, 'found' | 'root'>,
-    bytes: Uint8Array,
-    more: Pick<DocumentOptions, 'partial' | 'digest' | 'mcpJson'>,
-  ): ReadDocument {
-    const { precedence, trusted, validate } = this.#options;
-    const options = {
-      source: this.id,
-      file: found.file,
-      folder: basename(found.path),
-      origin: root.origin ?? found.path,
-    };
-    return readSkillDocument(bytes, { ...options, precedence, trusted, validate, ...more });
-  }
 }
 
 /** Two skills of one name in one source: the second is reached by as much of its path as tells it from the others. */
@@ -276,11 +199,6 @@ function freeUri(own: string, path: string, taken: ReadonlyMap<string, unknown>)
   return uris.find((uri) => !taken.has(uri)) ?? own;
 }
 
-function sameAs(before: SkillEntry | undefined, now: SkillEntry): SkillEntry {
-  if (before === undefined || before.digest === undefined) return now;
-  return JSON.stringify(before) === JSON.stringify(now) ? before : now;
-}
-
 function twice(source: string, skill: FoundSkill, first: FoundSkill): Problem {
   return {
     source,
@@ -290,24 +208,6 @@ function twice(source: string, skill: FoundSkill, first: FoundSkill): Problem {
     file: skill.file,
   };
 }
-
-function tooLarge(source: string, { file }: FoundSkill): Problem {
-  return {
-    source,
-    code: 'file-too-large',
-    severity: 'error',
-    message: `${file} is larger than ${MAX_FILE_BYTES} bytes and was left out. Move what is in it to files beside it.`,
-    file,
-  };
-}
-
-/** What cannot be read is read as nothing, which is no JSON: that is said. */
-async function readServersFile({ root, servers }: FoundSkill): Promise<string | undefined> {
-  return servers ? readConfined(root, 'mcp.json').then(String, () => '') : undefined;
-}
-
-const digestOf = (bytes: Uint8Array): string =>
-  `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
 
 async function isFile(path: string): Promise<boolean> {
   return stat(path).then(

@@ -4,7 +4,8 @@ import { dirname, join, resolve } from 'node:path';
 import { isBelow } from '@patchbay/files';
 import type { Capability, ChangeObservable, Problem, SkillResource } from '@patchbay/protocols';
 
-import { FolderSkills, type SkillRoot, type SkillRoots } from './folder-skills.ts';
+import { FolderSkills, type SkillRoots } from './folder-skills.ts';
+import type { SkillRoot } from './skill-reader.ts';
 
 export interface PackageSkillsOptions {
   /** The capability id. */

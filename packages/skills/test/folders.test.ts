@@ -245,6 +245,24 @@ describe('what changed', () => {
     expect(after.instructions[0]).toBe(before.instructions[0]);
   });
 
+  it('behind a link is seen when a skill is opened, without a listing in between', async () => {
+    for (const version of ['one', 'two']) {
+      const text = `---\nname: x\ndescription: d\n---\n${version}`;
+      await bench.write(`${version}/x/SKILL.md`, text);
+    }
+    await mkdir(join(bench.root, 'root'));
+    const link = join(bench.root, 'root/x');
+    await symlink(join(bench.root, 'one/x'), link);
+    const source = localSkills({ id: 'mine', folder: join(bench.root, 'root') });
+    const body = async () => (await source.openSkill('skill://x/SKILL.md', loneContext()))?.body;
+    expect(await body()).toBe('one');
+    await rm(link);
+    await symlink(join(bench.root, 'two/x'), link);
+    expect(await body()).toBe('two');
+    await rm(link);
+    expect(await body()).toBeUndefined();
+  });
+
   it('of two skills of one name gives the second its own URI back when the first goes', async () => {
     await bench.skill('one/tdd');
     await bench.skill('two/tdd');
