@@ -15,8 +15,7 @@ import {
   type ToolResult,
 } from '@patchbay/protocols';
 
-import { withDeadline } from './deadline.ts';
-import type { Link } from './link.ts';
+import { withDeadline, type DeadlineOptions } from './deadline.ts';
 import type { SharedConnection } from './shared-connection.ts';
 import { isObject, text, toPromptMessages, toResourcePart, toToolResult } from './wire-content.ts';
 import { PROMPTS, readAllPages, RESOURCES, TEMPLATES, TOOLS, type WireList } from './wire-lists.ts';
@@ -61,12 +60,7 @@ export class PooledClient implements McpClient {
 
   async callTool(name: string, args: unknown, options: ToolCallOptions = {}): Promise<ToolResult> {
     const { timeouts, replay = 'safe' } = this.#connection.config;
-    const {
-      signal,
-      onProgress,
-      repeatable = false,
-      timeoutMs = timeouts?.callMs ?? DEFAULT_MS.call,
-    } = options;
+    const { signal, repeatable = false, timeoutMs = timeouts?.callMs ?? DEFAULT_MS.call } = options;
     const deadline = {
       idleMs: timeoutMs,
       totalMs: timeouts?.callMaxMs ?? Math.max(DEFAULT_MS.callMax, timeoutMs),
@@ -76,18 +70,21 @@ export class PooledClient implements McpClient {
     const params = { name, ...(isObject(args) ? { arguments: args } : {}) };
     for (let attempt = 1; ; attempt++) {
       try {
-        const result = await this.#request('tools/call', params, deadline, (progress) =>
-          onProgress?.(progress),
-        );
+        const result = await this.#request('tools/call', params, deadline, options);
         return toToolResult(result);
       } catch (thrown) {
         const error = toPatchbayError(thrown, 'protocol-error');
-        if (error.code !== 'connection-lost') throw error;
-        const neverRan = error.details?.['neverSent'] === true;
-        const again = replay !== 'never' && (neverRan || repeatable || replay === 'always');
-        // What was never sent can be sent again without harm; what may have run is repeated once, if at all.
-        if (again && attempt < (neverRan ? 4 : 2)) continue;
-        throw neverRan ? error : outcomeUnknown(name, error);
+        if (!mayHaveRun(error)) {
+          if (error.code !== 'connection-lost') throw error;
+          // What never ran can be sent again without harm; where the server forgot us, once.
+          const attempts = error.details?.['sessionEnded'] === true ? 2 : 4;
+          if (replay === 'never' || attempt >= attempts) throw error;
+          continue;
+        }
+        // What may have run is repeated once, if at all; what the server answered to is not.
+        const again = replay === 'always' || (replay === 'safe' && repeatable);
+        if (error.code === 'connection-lost' && again && attempt === 1) continue;
+        throw outcomeUnknown(name, error);
       }
     }
   }
@@ -180,53 +177,46 @@ export class PooledClient implements McpClient {
   #request(
     method: string,
     params: Readonly<Record<string, unknown>>,
-    deadline: Omit<Parameters<typeof withDeadline>[0], never>,
-    onProgress?: (progress: { readonly progress: number }) => void,
+    deadline: DeadlineOptions,
+    { onProgress, handlers }: Pick<ToolCallOptions, 'onProgress' | 'handlers'> = {},
   ): Promise<unknown> {
     return withDeadline(deadline, ({ signal, alive }) =>
       this.#connection.use(async (link) => {
         try {
           return await link.request(method, params, {
             signal,
+            handlers,
             onProgress: (progress) => {
               alive();
               onProgress?.(progress);
             },
           });
         } catch (error) {
-          const failure = requestError(error, link, method);
-          if (failure.details?.['neverSent'] === true) this.#connection.retire(link);
-          throw failure;
+          if (cannotSend(error)) this.#connection.retire(link, error);
+          throw error;
         }
       }, signal),
     );
   }
 }
 
-/** What a failed request came from: the connection, or the server's answer. */
-function requestError(thrown: unknown, link: Link, method: string): PatchbayError {
-  if (PatchbayError.isInstance(thrown)) return thrown;
-  const code: unknown = isCoded(thrown) ? thrown.code : undefined;
-  if (link.lost !== undefined) {
-    return new PatchbayError('connection-lost', link.lost.message, {
-      cause: thrown,
-      ...(link.lost.details ? { details: link.lost.details } : {}),
-    });
-  }
-  if (code === 'CONNECTION_CLOSED' || code === 'NOT_CONNECTED') {
-    return new PatchbayError('connection-lost', 'The connection to the server was closed.', {
-      cause: thrown,
-      ...(code === 'NOT_CONNECTED' ? { details: { neverSent: true } } : {}),
-    });
-  }
-  const message = thrown instanceof Error ? thrown.message : String(thrown);
-  return new PatchbayError('protocol-error', `The server refused ${method}: ${message}`, {
-    cause: thrown,
-    details: {
-      ...(typeof code === 'number' ? { rpcCode: code } : {}),
-      ...(isCoded(thrown) && thrown.data !== undefined ? { data: thrown.data } : {}),
-    },
-  });
+/** Nothing can be sent over this link: the server is not reached, or forgot us. */
+function cannotSend(error: unknown): error is PatchbayError {
+  return (
+    PatchbayError.isInstance(error) &&
+    error.code === 'connection-lost' &&
+    error.details?.['neverRan'] === true
+  );
+}
+
+/** Whether a failed call may have had its effect. */
+function mayHaveRun({ code, details }: PatchbayError): boolean {
+  if (details?.['neverRan'] === true) return false;
+  if (code === 'connection-lost' || code === 'too-large') return true;
+  // A server that answers with 5xx may have failed in the middle.
+  return (
+    code === 'protocol-error' && typeof details?.['status'] === 'number' && details['status'] >= 500
+  );
 }
 
 function outcomeUnknown(name: string, cause: PatchbayError): PatchbayError {
@@ -235,8 +225,4 @@ function outcomeUnknown(name: string, cause: PatchbayError): PatchbayError {
     `The connection was lost during the call of ${JSON.stringify(name)}; it may or may not have run. Look before you call it again. (${cause.message})`,
     { cause, details: { ...cause.details, tool: name } },
   );
-}
-
-function isCoded(value: unknown): value is { readonly code: unknown; readonly data?: unknown } {
-  return typeof value === 'object' && value !== null && 'code' in value;
 }

@@ -3,13 +3,17 @@ import {
   problemFrom,
   toPatchbayError,
   type ConnectionStatus,
+  type McpClient,
   type Problem,
   type ServerConfig,
 } from '@patchbay/protocols';
 
 import { waitMs, type BackOff } from './back-off.ts';
-import { isStdio } from './connection-key.ts';
-import { connect, type Link, type LinkEvents, type LinkOptions } from './link.ts';
+import { isStdio, serverName } from './connection-key.ts';
+import { connect, type ConnectOptions } from './connect.ts';
+import type { Link, LinkEvents } from './link.ts';
+import { abortable, pause } from './pause.ts';
+import { PooledClient } from './pooled-client.ts';
 import type { Slots } from './slots.ts';
 
 /** What a shared connection needs of its pool. */
@@ -17,20 +21,21 @@ export interface SharedConnectionHost {
   readonly backOff: BackOff;
   readonly idleMs: number;
   readonly slots: Slots;
-  readonly linkOptions: Omit<LinkOptions, 'signal' | 'headers' | 'connectMs'>;
+  readonly connectOptions: Pick<
+    ConnectOptions,
+    'clientInfo' | 'maxLineBytes' | 'handlers' | 'guard'
+  >;
   readonly random: () => number;
   /** Numbers that no other connection of the pool has had. */
   nextGeneration(): number;
   problem(problem: Problem): void;
+  /** It is idle, and closed for the sake of another process. */
+  makesRoom(connection: SharedConnection): void;
   /** It was idle for long enough, or made room: the pool forgets it. */
   ended(connection: SharedConnection): void;
-  /** A process or socket is there, which must not outlive our own process. */
-  opened(link: Link): void;
-  closed(link: Link): void;
 }
 
 const CONNECT_MS = 30_000;
-const LAST_ANSWERS_MS = 2_000;
 const CONNECTION_CHANGED = 'patchbay/connection';
 
 /**
@@ -47,9 +52,14 @@ export class SharedConnection {
   #state: ConnectionStatus['state'] = 'idle';
   #since = Date.now();
   #retryAt: number | undefined;
-  #lastError: Problem | undefined;
+  #lastError: PatchbayError | undefined;
   #failures = 0;
   #wasReady = false;
+  #era: ConnectOptions['era'];
+  /** A process that died of the first question died again when it was started once more: it is not tried again. */
+  #respawn = true;
+  /** The link replaces one over which nothing could be sent any more. If that is true of this one too, it is no use. */
+  #replaces = false;
   #calls = 0;
   #leases = 0;
   #inFlight = 0;
@@ -58,7 +68,11 @@ export class SharedConnection {
   readonly #endings = new Set<Promise<void>>();
   #closing: Promise<void> | undefined;
   #noise = 0;
+  #closeWhenIdle = false;
   generation = 0;
+  /** When it was used last, in milliseconds since 1970. */
+  usedAt: number = Date.now();
+  readonly client: McpClient;
 
   constructor(
     config: ServerConfig,
@@ -68,6 +82,7 @@ export class SharedConnection {
     this.config = config;
     this.#headers = headers;
     this.#host = host;
+    this.client = new PooledClient(this);
   }
 
   get isIdle(): boolean {
@@ -90,7 +105,9 @@ export class SharedConnection {
       ...(this.#retryAt === undefined ? {} : { retryAt: new Date(this.#retryAt).toISOString() }),
       ...(pid === undefined || this.#state !== 'ready' ? {} : { pid }),
       calls: this.#calls,
-      ...(this.#lastError === undefined ? {} : { lastError: this.#lastError }),
+      ...(this.#lastError === undefined
+        ? {}
+        : { lastError: problemFrom(this.config.label ?? 'connection', this.#lastError) }),
     };
   }
 
@@ -128,6 +145,12 @@ export class SharedConnection {
     await this.#ready(signal);
   }
 
+  /** Ends it as soon as nobody uses it. */
+  closeWhenIdle(): void {
+    this.#closeWhenIdle = true;
+    this.#rest();
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -152,18 +175,20 @@ export class SharedConnection {
     const link = this.#link;
     if (link !== undefined && link.lost === undefined) return link;
     if (link?.lost !== undefined) this.#lost(link, link.lost);
-    if (this.#state === 'degraded' && this.#retryAt !== undefined && Date.now() < this.#retryAt) {
-      throw new PatchbayError(
-        'unavailable',
-        `The server is not available: ${this.#lastError?.message ?? 'it could not be reached'} It is tried again at ${new Date(this.#retryAt).toISOString()}.`,
-        {
-          cause: this.#lastError?.cause,
-          details: { retryAt: new Date(this.#retryAt).toISOString() },
-        },
-      );
-    }
+    if (this.#state === 'degraded' && this.#retryAt !== undefined && Date.now() < this.#retryAt)
+      throw this.#unavailable(this.#retryAt);
     this.#connecting ??= this.#connect().finally(() => (this.#connecting = undefined));
     return abortable(this.#connecting, signal);
+  }
+
+  #unavailable(until: number): PatchbayError {
+    const retryAt = new Date(until).toISOString();
+    const why = this.#lastError?.message ?? 'it could not be reached.';
+    return new PatchbayError(
+      'unavailable',
+      `${serverName(this.config)} is not available: ${why} It is tried again at ${retryAt}.`,
+      { cause: this.#lastError, details: { ...this.#lastError?.details, retryAt } },
+    );
   }
 
   async #connect(): Promise<Link> {
@@ -174,8 +199,11 @@ export class SharedConnection {
       try {
         const link = await this.#attempt();
         this.#link = link;
-        this.#failures = 0;
+        // One that comes to nothing again and again waits longer each time.
+        if (!this.#replaces) this.#failures = 0;
         this.#wasReady = true;
+        this.#respawn = true;
+        this.#era = link.info.era;
         this.#lastError = undefined;
         this.generation = this.#host.nextGeneration();
         this.#to('ready');
@@ -183,14 +211,14 @@ export class SharedConnection {
       } catch (thrown) {
         const error = toPatchbayError(thrown, 'connect-failed');
         if (this.#closing !== undefined) throw closed();
-        this.#failures++;
-        this.#lastError = problemFrom('connection', error);
-        const wait = waitMs(this.#failures, this.#host.backOff, this.#host.random);
+        this.#respawn = false;
+        const wait = this.#failed(error);
         if (attempt >= attempts || error.code === 'pool-exhausted') {
-          this.#to('degraded', Date.now() + wait);
+          const until = Date.now() + wait;
+          this.#to('degraded', until);
           throw new PatchbayError(error.code, error.message, {
             cause: error.cause ?? error,
-            details: { ...error.details, retryAt: new Date(this.#retryAt!).toISOString() },
+            details: { ...error.details, retryAt: new Date(until).toISOString() },
           });
         }
         await pause(wait, this.#ended.signal);
@@ -198,8 +226,15 @@ export class SharedConnection {
     }
   }
 
+  /** How long to wait before the next attempt, in milliseconds. */
+  #failed(error: PatchbayError): number {
+    this.#failures++;
+    this.#lastError = error;
+    return waitMs(this.#failures, this.#host.backOff, this.#host.random);
+  }
+
   async #attempt(): Promise<Link> {
-    const { slots, linkOptions } = this.#host;
+    const { slots, connectOptions } = this.#host;
     const { signal } = this.#ended;
     const counted = isStdio(this.config);
     if (counted) await slots.take(signal);
@@ -209,14 +244,21 @@ export class SharedConnection {
         onNotification: (method, params) => this.#tell(method, params),
         onLost: (error) => this.#lost(link, error),
         onNoise: (sample) => this.#heardNoise(sample),
+        onDeaf: () => link !== undefined && this.retire(link),
       };
       const connectMs = this.config.timeouts?.connectMs ?? CONNECT_MS;
       link = await connect(
         this.config,
-        { ...linkOptions, connectMs, headers: this.#headers, signal },
+        {
+          ...connectOptions,
+          connectMs,
+          headers: this.#headers,
+          era: this.#era,
+          respawn: this.#respawn,
+          signal,
+        },
         events,
       );
-      this.#host.opened(link);
       return link;
     } finally {
       if (counted && link === undefined) slots.release();
@@ -226,21 +268,26 @@ export class SharedConnection {
   #lost(link: Link | undefined, error: PatchbayError): void {
     if (link === undefined || this.#link !== link) return;
     this.#link = undefined;
-    this.#lastError = problemFrom('connection', error);
+    this.#lastError = error;
+    this.#replaces = false;
     this.#ending(this.#end(link));
     this.#to('lost');
   }
 
   /**
    * Nothing can be sent over a link any more: the next use makes another one. Answers that are still under way over the
-   * old one are waited for.
+   * old one are waited for. One that replaced another and never answered anything is given up for a while.
    */
-  retire(link: Link): void {
+  retire(link: Link, why?: PatchbayError): void {
     if (this.#link !== link) return;
     this.#link = undefined;
-    this.#to('lost');
-    const waiting = pause(LAST_ANSWERS_MS, this.#ended.signal).catch(() => undefined);
-    this.#ending(Promise.race([link.ended, waiting]).then(() => this.#end(link)));
+    this.#ending(link.drain(this.#ended.signal).then(() => this.#end(link)));
+    if (this.#replaces && link.answered === 0 && why !== undefined) {
+      this.#to('degraded', Date.now() + this.#failed(why));
+    } else {
+      this.#replaces = why !== undefined;
+      this.#to('lost');
+    }
   }
 
   /** Closing waits for what is ending. */
@@ -257,7 +304,6 @@ export class SharedConnection {
     try {
       await link.close();
     } finally {
-      this.#host.closed(link);
       if (isStdio(this.config)) this.#host.slots.release();
     }
   }
@@ -288,7 +334,11 @@ export class SharedConnection {
   #rest(): void {
     if (!this.isIdle || this.#closing !== undefined) return;
     clearTimeout(this.#idleTimer);
-    if (this.#host.slots.isWanted && isStdio(this.config)) {
+    this.usedAt = Date.now();
+    if (this.#closeWhenIdle) {
+      void this.close();
+    } else if (this.#host.slots.isWanted && isStdio(this.config)) {
+      this.#host.makesRoom(this);
       void this.close();
     } else if (Number.isFinite(this.#host.idleMs)) {
       this.#idleTimer = setTimeout(() => void this.close(), this.#host.idleMs);
@@ -299,28 +349,4 @@ export class SharedConnection {
 
 function closed(): PatchbayError {
   return new PatchbayError('closed', 'The connection was closed.');
-}
-
-/** Waits for something shared; giving up does not end it for the others. */
-async function abortable<T>(shared: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return shared;
-  let onAbort: (() => void) | undefined;
-  try {
-    return await new Promise<T>((resolve, reject) => {
-      onAbort = () => reject(signal.reason as Error);
-      signal.addEventListener('abort', onAbort, { once: true });
-      shared.then(resolve, reject);
-    });
-  } finally {
-    if (onAbort !== undefined) signal.removeEventListener('abort', onAbort);
-  }
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  try {
-    await abortable(new Promise<void>((resolve) => (timer = setTimeout(resolve, ms))), signal);
-  } finally {
-    clearTimeout(timer);
-  }
 }

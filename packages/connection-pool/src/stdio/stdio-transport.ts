@@ -21,6 +21,8 @@ export interface StdioOptions {
   readonly stderrTailBytes?: number;
   /** How long the server may take to end after its input ended, and after SIGTERM, each. Default 1,500 ms. */
   readonly graceMs?: number;
+  /** Whether a server that exits at the first question is started once more, as an older one. Default true. */
+  readonly respawnAtProbe?: boolean;
 }
 
 /** A JSON-RPC message, as far as a transport looks at it. */
@@ -31,7 +33,12 @@ export interface JsonRpcMessage {
   readonly [field: string]: unknown;
 }
 
-const DEFAULTS = { maxLineBytes: 64 * 1024 * 1024, stderrTailBytes: 64 * 1024, graceMs: 1_500 };
+const DEFAULTS = {
+  maxLineBytes: 64 * 1024 * 1024,
+  stderrTailBytes: 64 * 1024,
+  graceMs: 1_500,
+  respawnAtProbe: true,
+};
 /** After 'exit' the last answer may still be in the pipe: read until it is quiet for so long, or for so long in all. */
 const AFTER_EXIT = { quietMs: 100, atMostMs: 1_000 };
 const PROBE = 'server/discover';
@@ -109,7 +116,7 @@ export class StdioTransport {
     if (this.#state !== 'open' || stdin?.writable !== true) {
       return Promise.reject(
         new PatchbayError('connection-lost', 'The server is not running.', {
-          details: { neverSent: true },
+          details: { neverRan: true },
         }),
       );
     }
@@ -124,9 +131,12 @@ export class StdioTransport {
     });
   }
 
-  /** Ends the server and everything it started. Every caller waits for the end. */
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
+  /**
+   * Ends the server and everything it started. Every caller waits for the end. `graceMs` as in {@link StdioOptions}; the
+   * first caller's counts.
+   */
+  close(graceMs: number = this.#options.graceMs): Promise<void> {
+    this.#closing ??= this.#close(graceMs);
     return this.#closing;
   }
 
@@ -204,7 +214,8 @@ export class StdioTransport {
       this.#state === 'open' &&
       this.#probe !== undefined &&
       !this.#sentOther &&
-      !this.#respawned
+      !this.#respawned &&
+      this.#options.respawnAtProbe
     ) {
       this.#startAgain(this.#probe, code, signal);
       return;
@@ -252,14 +263,13 @@ export class StdioTransport {
     this.onclose?.();
   }
 
-  async #close(): Promise<void> {
+  async #close(graceMs: number): Promise<void> {
     const child = this.#child;
     if (child === undefined || this.#state === 'closed' || this.#state === 'new') {
       this.#state = 'closed';
       return;
     }
     this.#state = 'closing';
-    const { graceMs } = this.#options;
     const gone = new Promise<void>((resolve) => {
       if (child.exitCode !== null || child.signalCode !== null) resolve();
       else child.once('exit', () => resolve());
