@@ -186,6 +186,7 @@ function reason(cause: unknown): string {
   if (status === 401 || status === 403)
     return `it refused the credentials (HTTP ${status}). Mend its \`headers\`.`;
   if (!(cause instanceof Error)) return String(cause);
+  if (PatchbayError.isInstance(cause)) return cause.message;
   const inner: unknown = cause.cause;
   const detail = inner instanceof Error && inner.message !== '' ? ` (${inner.message})` : '';
   return `${cause.message}${detail}`;

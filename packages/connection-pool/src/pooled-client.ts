@@ -151,7 +151,7 @@ export class PooledClient implements McpClient {
           ...(signal === undefined ? {} : { signal }),
           timeoutMs: Math.max(1, until - performance.now()),
         }),
-      this.info.name ?? 'server',
+      this.#connection.config.label ?? this.info.name ?? 'server',
     );
   }
 

@@ -61,9 +61,12 @@ async function why(
       `${command} cannot be started: its working directory ${cwd} does not exist. Create it or mend \`cwd\`.`,
     );
   }
+  if (error.code === 'ENOENT' && command !== command.trim())
+    return failed(`The command ${JSON.stringify(command)} has blanks around it. Remove them.`);
   if (error.code === 'ENOENT') {
+    const searched = env['PATH'];
     return failed(
-      `${command}: command not found. Install it, or mend \`command\`. Searched in PATH: ${env['PATH'] ?? '(empty)'}`,
+      `${command}: command not found. Install it, or mend \`command\`. Searched in PATH: ${searched === undefined || searched === '' ? '(empty)' : searched}`,
     );
   }
   if (error.code === 'EACCES')
