@@ -15,6 +15,7 @@ import {
   type ToolResult,
 } from '@patchbay/protocols';
 
+import { serverName } from './connection-key.ts';
 import { withDeadline, type DeadlineOptions } from './deadline.ts';
 import type { SharedConnection } from './shared-connection.ts';
 import { isObject, text, toPromptMessages, toResourcePart, toToolResult } from './wire-content.ts';
@@ -84,7 +85,7 @@ export class PooledClient implements McpClient {
         // What may have run is repeated once, if at all; what the server answered to is not.
         const again = replay === 'always' || (replay === 'safe' && repeatable);
         if (error.code === 'connection-lost' && again && attempt === 1) continue;
-        throw outcomeUnknown(name, error);
+        throw outcomeUnknown(name, error, serverName(this.#connection.config));
       }
     }
   }
@@ -219,10 +220,10 @@ function mayHaveRun({ code, details }: PatchbayError): boolean {
   );
 }
 
-function outcomeUnknown(name: string, cause: PatchbayError): PatchbayError {
+function outcomeUnknown(tool: string, cause: PatchbayError, server: string): PatchbayError {
   return new PatchbayError(
     'outcome-unknown',
-    `The connection was lost during the call of ${JSON.stringify(name)}; it may or may not have run. Look before you call it again. (${cause.message})`,
-    { cause, details: { ...cause.details, tool: name } },
+    `The connection to ${server} was lost during the call of ${JSON.stringify(tool)}; it may or may not have run. Look before you call it again. (${cause.message})`,
+    { cause, details: { ...cause.details, tool } },
   );
 }

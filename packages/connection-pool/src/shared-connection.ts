@@ -213,7 +213,7 @@ export class SharedConnection {
         if (this.#closing !== undefined) throw closed();
         this.#respawn = false;
         const wait = this.#failed(error);
-        if (attempt >= attempts || error.code === 'pool-exhausted') {
+        if (attempt >= attempts || !mayPass(error)) {
           const until = Date.now() + wait;
           this.#to('degraded', until);
           throw new PatchbayError(error.code, error.message, {
@@ -349,4 +349,11 @@ export class SharedConnection {
 
 function closed(): PatchbayError {
   return new PatchbayError('closed', 'The connection was closed.');
+}
+
+/** Whether waiting a little may help: not where nothing is free, nothing is there to start, or the server said no. */
+function mayPass({ code, details }: PatchbayError): boolean {
+  const { status, errno } = details ?? {};
+  if (typeof status === 'number') return status >= 500 || status === 408 || status === 429;
+  return code !== 'pool-exhausted' && code !== 'invalid-config' && errno !== 'ENOENT';
 }
