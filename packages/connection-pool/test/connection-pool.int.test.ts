@@ -1,6 +1,6 @@
 import { ConnectionPool, type PoolOptions } from '@patchbay/connection-pool';
 import type { McpClient, Problem, StdioServerConfig } from '@patchbay/protocols';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 
 import { behindShell, groupMembers, raw } from './servers.ts';
 
@@ -13,7 +13,7 @@ async function open(pool: ConnectionPool, config: StdioServerConfig): Promise<Mc
 const textOf = ({ content }: { readonly content: readonly unknown[] }) =>
   (content[0] as { text: string }).text;
 
-describe('sharing', () => {
+describe.concurrent('sharing', () => {
   it('makes one process for a hundred concurrent first uses', async () => {
     await using pool = new ConnectionPool();
     const config = raw();
@@ -55,7 +55,7 @@ describe('sharing', () => {
     const lease = await pool.acquire(raw());
     const { pid } = pool.inspect()[0]!;
     await lease.close();
-    await expect.poll(() => groupMembers(pid!)).toBe(0);
+    await vi.waitFor(() => expect(groupMembers(pid!)).toBe(0));
     expect(pool.inspect()).toEqual([]);
     await using again = await pool.acquire(raw());
     expect(textOf(await again.value.callTool('echo', { text: 'hi' }))).toBe('hi');
@@ -77,7 +77,7 @@ describe('sharing', () => {
   });
 });
 
-describe('processes', () => {
+describe.concurrent('processes', () => {
   it.each([
     ['a polite server', raw()],
     ['a server behind a shell', behindShell()],
@@ -90,7 +90,6 @@ describe('processes', () => {
     expect(groupMembers(pid!)).toBeGreaterThan(0);
     await Promise.all([pool.close(), pool.close()]);
     expect(groupMembers(pid!)).toBe(0);
-    expect(process.listenerCount('exit')).toBe(process.listeners('exit').length);
     await expect(pool.acquire(config)).rejects.toMatchObject({ code: 'closed' });
   });
 
@@ -136,7 +135,7 @@ describe('processes', () => {
   });
 });
 
-describe('a failed start', () => {
+describe.concurrent('a failed start', () => {
   it.each([
     [
       'a command that is not there',
@@ -208,7 +207,7 @@ describe('a failed start', () => {
   });
 });
 
-describe('eras', () => {
+describe.concurrent('eras', () => {
   it.each([
     ['an older server that refuses the probe', raw({ discover: 'error' }), 'legacy'],
     ['an older server that exits at the probe', raw({ discover: 'exit' }), 'legacy'],
@@ -222,7 +221,7 @@ describe('eras', () => {
   });
 });
 
-describe('every call ends', () => {
+describe.concurrent('every call ends', () => {
   it('when the server dies: the outcome is unknown, the next call works', async () => {
     await using pool = new ConnectionPool(fast);
     const client = await open(pool, raw());
@@ -244,7 +243,7 @@ describe('every call ends', () => {
     const call = client.callTool('never', {});
     process.kill(pid!, 'SIGKILL');
     await expect(call).rejects.toMatchObject({ code: 'outcome-unknown' });
-    await expect.poll(() => groupMembers(pid!)).toBe(0);
+    await vi.waitFor(() => expect(groupMembers(pid!)).toBe(0));
   });
 
   it('is repeated after a loss only if it may be', async () => {
@@ -306,7 +305,7 @@ describe('every call ends', () => {
   });
 });
 
-describe('answers', () => {
+describe.concurrent('answers', () => {
   it('takes results, errors and refusals for what they are', async () => {
     await using pool = new ConnectionPool();
     const client = await open(pool, raw());
@@ -352,11 +351,11 @@ describe('answers', () => {
     const heard: string[] = [];
     const stop = client.onNotification((method) => heard.push(method));
     await client.callTool('changed', {});
-    await expect.poll(() => heard).toContain('notifications/tools/list_changed');
+    await vi.waitFor(() => expect(heard).toContain('notifications/tools/list_changed'));
     await client.callTool('die', {}).catch(() => undefined);
     heard.length = 0;
     await client.callTool('changed', {});
-    await expect.poll(() => heard).toContain('notifications/tools/list_changed');
+    await vi.waitFor(() => expect(heard).toContain('notifications/tools/list_changed'));
     stop();
   });
 
