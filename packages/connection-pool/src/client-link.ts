@@ -2,6 +2,7 @@ import type { Client } from '@modelcontextprotocol/client';
 import { PatchbayError, type ServerInfo, type ServerRequestHandlers } from '@patchbay/protocols';
 
 import type { Carrier } from './carrier.ts';
+import { keepListening } from './keep-listening.ts';
 import type { Link, LinkEvents, LinkRequest } from './link.ts';
 import { pause } from './pause.ts';
 import { requestError } from './request-error.ts';
@@ -18,6 +19,7 @@ export class ClientLink implements Link {
   #state: 'connecting' | 'open' | 'closing' = 'connecting';
   #lastError: unknown;
   readonly #underWay = new Set<LinkRequest>();
+  readonly #listening = new AbortController();
   #onIdle: (() => void) | undefined;
   lost: PatchbayError | undefined;
   answered = 0;
@@ -65,6 +67,11 @@ export class ClientLink implements Link {
 
   opened(): void {
     this.#state = 'open';
+    void keepListening(this.#client, {
+      signal: this.#listening.signal,
+      onGap: (method) => this.#events.onNotification(method, {}),
+      onDeaf: this.#events.onDeaf,
+    });
   }
 
   async request(
@@ -92,6 +99,7 @@ export class ClientLink implements Link {
   }
 
   async drain(signal: AbortSignal): Promise<void> {
+    this.#listening.abort();
     this.#carrier.retire();
     if (this.#underWay.size === 0) return;
     const idle = new Promise<void>((resolve) => {
@@ -105,10 +113,12 @@ export class ClientLink implements Link {
 
   async close(): Promise<void> {
     this.#state = 'closing';
+    this.#listening.abort();
     await this.#carrier.close();
   }
 
   #gone(): void {
+    this.#listening.abort();
     if (this.#state !== 'open' || this.lost !== undefined) return;
     const cause = this.#lastError;
     const known = PatchbayError.isInstance(cause) ? cause : undefined;

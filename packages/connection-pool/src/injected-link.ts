@@ -10,7 +10,7 @@ const NEEDED = ['request', 'getServerCapabilities', 'getServerVersion'] as const
 
 /**
  * A link over a client that the program made, connected and closes itself; also one to a server in the same process.
- * @throws PatchbayError `invalid-config`
+ * @throws PatchbayError `invalid-config`, `connect-failed`
  */
 export function injectedLink(given: object, events: LinkEvents): Link {
   const missing = NEEDED.filter(
@@ -23,6 +23,12 @@ export function injectedLink(given: object, events: LinkEvents): Link {
     );
   }
   const client = given as Client;
+  if ('transport' in client && client.transport === undefined) {
+    throw new PatchbayError(
+      'connect-failed',
+      'The injected client is not connected. Whoever made it must connect it, and leave it open.',
+    );
+  }
   const stopHearing = hearNotifications(client, events.onNotification);
   let lost: PatchbayError | undefined;
   let answered = 0;
