@@ -1,4 +1,4 @@
-import type { Client, ClientOptions } from '@modelcontextprotocol/client';
+import type { ClientOptions } from '@modelcontextprotocol/client';
 import {
   PatchbayError,
   type HttpServerConfig,

@@ -1,4 +1,9 @@
-import type { Client, ClientCapabilities } from '@modelcontextprotocol/client';
+import type {
+  Client,
+  ClientCapabilities,
+  CreateMessageResult,
+  ElicitResult,
+} from '@modelcontextprotocol/client';
 import { PatchbayError, type ServerRequestHandlers } from '@patchbay/protocols';
 
 /** What is announced to servers: only what has a handler. A capability without one would offer tools that then fail. */
@@ -23,24 +28,24 @@ export function answerRequests(
 ): void {
   if (handlers.elicitation !== undefined) {
     client.setRequestHandler('elicitation/create', async ({ params }, { mcpReq }) => {
-      const answer = await need(current().elicitation, 'elicitation')(params, mcpReq.signal);
-      return answer as never;
+      const answer = await current().elicitation?.(params, mcpReq.signal);
+      return answered(answer) as ElicitResult;
     });
   }
   if (handlers.sampling !== undefined) {
     client.setRequestHandler('sampling/createMessage', async ({ params }, { mcpReq }) => {
-      const answer = await need(current().sampling, 'sampling')(params, mcpReq.signal);
-      return answer as never;
+      const answer = await current().sampling?.(params, mcpReq.signal);
+      return answered(answer) as CreateMessageResult;
     });
   }
   if (handlers.roots !== undefined) {
     client.setRequestHandler('roots/list', async (_request, { mcpReq }) => ({
-      roots: [...(await need(current().roots, 'roots')(mcpReq.signal))],
+      roots: [...((await current().roots?.(mcpReq.signal)) ?? [])],
     }));
   }
 }
 
-function need<T>(handler: T | undefined, what: string): T {
-  if (handler !== undefined) return handler;
-  throw new PatchbayError('not-supported', `Nobody here answers ${what} requests.`);
+function answered(answer: unknown): unknown {
+  if (answer !== undefined) return answer;
+  throw new PatchbayError('not-supported', 'Nobody here answers this request.');
 }

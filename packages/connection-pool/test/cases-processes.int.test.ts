@@ -15,10 +15,9 @@ const call = async (pool: ConnectionPool, config: StdioServerConfig, tool: strin
 
 describe('claude-code-17565: where a server starts', () => {
   const cwd = caseFile('claude-code-17565/proj');
-  const start = async (config: Omit<StdioServerConfig, 'env'>) => {
+  const start = async (config: StdioServerConfig) => {
     await using pool = new ConnectionPool(fast);
-    const { command = 'node' } = config;
-    return (await call(pool, { ...config, command }, 'where')) as { cwd: string; argv: string[] };
+    return (await call(pool, config, 'where')) as { cwd: string; argv: string[] };
   };
 
   it.each([

@@ -326,7 +326,7 @@ describe.concurrent('smg-43: whose session it is', () => {
     ]);
     const config: HttpServerConfig = {
       url: server.url,
-      headers: (identity) => tokens.get(identity!.id)! as Readonly<Record<string, string>>,
+      headers: (identity) => tokens.get(identity!.id)!,
     };
     const who = async (id: string) => {
       await using lease = await pool.acquire(config, { identity: { id } });

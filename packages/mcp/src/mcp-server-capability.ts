@@ -20,6 +20,7 @@ import {
   type Listing,
   type McpClient,
   type McpResource,
+  type Problem,
   type ResourceEntry,
   type ResourceTemplate,
   type ServerConfig,
@@ -28,10 +29,12 @@ import {
   type ToolResult,
 } from '@patchbay/protocols';
 
+import { Burst } from './burst.ts';
 import { promptArguments } from './prompt-arguments.ts';
 import { emptyLists, type Kept, type Lists } from './per-connection.ts';
 import { toMcpUri, toServerUri } from './resource-uri.ts';
-import { keepDefinitions, type ToolFilter } from './tool-list.ts';
+import { keepDefinitions, passes, type ToolFilter } from './tool-list.ts';
+import { coveredBy } from './uri-template.ts';
 
 export interface McpServerOptions extends ToolFilter {
   /** The capability id: the first part of its tools' names. */
@@ -69,8 +72,9 @@ export class McpServerCapability
   /** By what `sharing` keeps apart. A list never crosses an identity. */
   readonly #lists = new Map<string, Lists>();
   readonly #tools = new WeakMap<ToolDefinition, Tool>();
+  readonly #burst = new Burst();
   readonly #static: readonly ToolDefinition[];
-  readonly #heard = new Map<string, () => void>();
+  readonly #heard = new Map<string, { readonly client: McpClient; readonly stop: () => void }>();
   /** A lazy server was used: from now on its own list counts. */
   #used = false;
 
@@ -101,38 +105,63 @@ export class McpServerCapability
 
   async listTools(context: CompileContext): Promise<readonly ToolDefinition[]> {
     if (this.#options.lazy === true && !this.#used) return this.#static;
-    const listing = await this.#list('tools', context, async (client, before) => {
-      const { items, problems } = await client.listTools({ signal: context.signal });
+    const listing = await this.#toolList(this.#question(context));
+    this.#report(listing, context);
+    return listing.items;
+  }
+
+  #toolList(question: Question): Promise<Listing<ToolDefinition>> {
+    return this.#list('tools', question, async (client, before) => {
+      const { items, problems } = await client.listTools(until(question.signal));
       return {
         items: keepDefinitions(before?.items ?? this.#static, items, this.#options),
         problems,
       };
     });
-    this.#report(listing, context);
-    return listing.items;
   }
 
   async callTool(name: string, args: unknown, context?: CallContext): Promise<ToolResult> {
+    if (!passes(this.#options, name)) throw this.#unavailable(name);
     const { signal, timeoutMs, onProgress, handlers } = context ?? {};
     const asker = context ?? {};
     const annotations = this.#definition(name, asker)?.annotations;
     await using lease = await this.#acquire(asker, signal);
     const wasUsed = this.#used;
     this.#used = true;
-    const result = await lease.value.callTool(name, args, {
+    const calling = lease.value.callTool(name, args, {
       repeatable: annotations?.readOnlyHint === true || annotations?.idempotentHint === true,
-      ...(signal === undefined ? {} : { signal }),
+      ...until(signal),
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
       ...(onProgress === undefined ? {} : { onProgress }),
       ...(handlers === undefined ? {} : { handlers }),
+    });
+    const result = await calling.catch(async (error: unknown) => {
+      throw (await this.#isGone(name, error, asker)) ? this.#unavailable(name, error) : error;
     });
     // The first use of a lazy server: its own list replaces the one that was known beforehand.
     if (this.#options.lazy === true && !wasUsed) this.#changes.emit('tools_changed');
     return result;
   }
 
+  /** Whether a call failed because the server does not have the tool any more. */
+  async #isGone(name: string, error: unknown, asker: AcquireOptions): Promise<boolean> {
+    if (!PatchbayError.isInstance(error) || error.details?.['rpcCode'] !== INVALID_PARAMS)
+      return false;
+    const listing = this.#toolList({ asker, signal: undefined, report: () => undefined });
+    const now = await listing.catch(() => undefined);
+    return now !== undefined && now.items.every((definition) => definition.name !== name);
+  }
+
+  #unavailable(name: string, cause?: unknown): PatchbayError {
+    return new PatchbayError(
+      'tool-unavailable',
+      `"${name}" of the server "${this.id}" is not available, or not any more.`,
+      { source: this.id, cause },
+    );
+  }
+
   async listResources(context: CompileContext): Promise<readonly ResourceEntry[]> {
-    const listing = await this.#list('resources', context, async (client) => {
+    const listing = await this.#list('resources', this.#question(context), async (client) => {
       const { items, problems } = await client.listResources({ signal: context.signal });
       return {
         items: items.map((entry) => ({ ...entry, uri: toMcpUri(this.id, entry.uri) })),
@@ -215,13 +244,14 @@ export class McpServerCapability
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const stop of this.#heard.values()) stop();
+    for (const { stop } of this.#heard.values()) stop();
     this.#heard.clear();
+    this.#burst.stop();
     this.#lists.clear();
   }
 
   #prompts(context: CompileContext) {
-    return this.#list('prompts', context, async (client) => {
+    return this.#list('prompts', this.#question(context), async (client) => {
       const listing = await client.listPrompts({ signal: context.signal });
       const entries = listing.items.map((prompt): CommandEntry => ({
         name: prompt.name,
@@ -241,16 +271,15 @@ export class McpServerCapability
   /** A list as it is kept, or as the server has it now. While there is no connection, the last one still counts. */
   async #list<K extends keyof Lists>(
     kind: K,
-    context: CompileContext,
+    { asker, signal, report }: Question,
     ask: (client: McpClient, before: ValueOf<Lists[K]> | undefined) => Promise<ValueOf<Lists[K]>>,
   ): Promise<ValueOf<Lists[K]>> {
-    const asker = this.#asker(context);
     const kept = this.#listsOf(asker)[kind] as Kept<ValueOf<Lists[K]>>;
     const known = kept.value;
     const state = this.#connections.status?.(this.#server, asker).state;
     if (known !== undefined && (state === 'lost' || state === 'idle')) return known;
     try {
-      await using lease = await this.#acquire(asker, context.signal);
+      await using lease = await this.#acquire(asker, signal);
       const client = lease.value;
       if (known !== undefined && kept.isFresh(client.generation)) return known;
       return await kept.read(async () => {
@@ -261,7 +290,7 @@ export class McpServerCapability
       // A server that is there but fails to list keeps the list of before; one that is not there has no tools.
       const gone = PatchbayError.isInstance(error) && GONE.has(error.code);
       if (known === undefined || gone) throw error;
-      context.report(problemFrom(this.id, error));
+      report(problemFrom(this.id, error));
       return known;
     }
   }
@@ -271,7 +300,7 @@ export class McpServerCapability
   }
 
   async #acquire(asker: AcquireOptions, signal: AbortSignal | undefined) {
-    const who = { ...asker, ...(signal === undefined ? {} : { signal }) };
+    const who = { ...asker, ...until(signal) };
     const lease = await this.#connections.acquire(this.#server, who).catch((error: unknown) => {
       throw this.#located(error);
     });
@@ -293,22 +322,24 @@ export class McpServerCapability
 
   /** Listens to a connection once: it stays the same while the processes behind it come and go. */
   #hear(key: string, client: McpClient): void {
-    if (this.#heard.has(key)) return;
+    const before = this.#heard.get(key);
+    if (before?.client === client) return;
+    before?.stop();
     const stop = client.onNotification((method, params) => this.#notified(key, method, params));
-    this.#heard.set(key, stop);
+    this.#heard.set(key, { client, stop });
   }
 
   #notified(key: string, method: string, params: unknown): void {
     const change = CHANGES[method];
     if (change !== undefined) {
       this.#lists.get(key)?.[change.list].invalidate();
-      this.#changes.emit(change.kind);
+      this.#burst.hit(JSON.stringify([key, change.list]), () => this.#changes.emit(change.kind));
     } else if (method === 'notifications/resources/updated') {
       const uri = (params as { readonly uri?: unknown } | undefined)?.uri;
       if (typeof uri === 'string') this.#changes.emit('resource_updated', toMcpUri(this.id, uri));
     } else if (method === 'patchbay/connection') {
       if ((params as { readonly state?: string }).state === 'closed') {
-        this.#heard.get(key)?.();
+        this.#heard.get(key)?.stop();
         this.#heard.delete(key);
       }
       this.#changes.emit('status_changed');
@@ -324,7 +355,16 @@ export class McpServerCapability
     const key = this.#key(asker);
     const lists = this.#lists.get(key) ?? emptyLists();
     this.#lists.set(key, lists);
+    if (this.#lists.size > MAX_ASKERS) this.#lists.delete(this.#lists.keys().next().value!);
     return lists;
+  }
+
+  #question(context: CompileContext): Question {
+    return {
+      asker: this.#asker(context),
+      signal: context.signal,
+      report: (problem) => context.report(problem),
+    };
   }
 
   /** Reads of the context only what decides about the connection: who reads less is asked less often. */
@@ -346,6 +386,21 @@ export class McpServerCapability
   }
 }
 
+/** Who asks for a list, until when, and where problems go. */
+interface Question {
+  readonly asker: AcquireOptions;
+  readonly signal: AbortSignal | undefined;
+  readonly report: (problem: Problem) => void;
+}
+
+const until = (signal: AbortSignal | undefined): { readonly signal?: AbortSignal } =>
+  signal === undefined ? {} : { signal };
+
+/** JSON-RPC "Invalid params": the answer to a tool that is not there. (MCP "Tools", error handling) */
+const INVALID_PARAMS = -32_602;
+/** For so many askers lists are kept; the oldest are read again. */
+const MAX_ASKERS = 1_000;
+
 type ValueOf<K> = K extends Kept<infer T> ? T : never;
 
 /** The server is not there: its last list does not count any more. */
@@ -355,15 +410,3 @@ const GONE: ReadonlySet<string> = new Set([
   'closed',
   'identity-required',
 ]);
-
-/** Whether a URI fits a template (RFC 6570, as far as simple expressions go). */
-function coveredBy(template: string, uri: string): boolean {
-  const pattern = template
-    .split(/(\{[^}]*\})/)
-    .map((piece) => {
-      if (!piece.startsWith('{')) return piece.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
-      return piece.startsWith('{+') ? '.+' : '[^/]+';
-    })
-    .join('');
-  return new RegExp(`^${pattern}$`, 's').test(uri);
-}

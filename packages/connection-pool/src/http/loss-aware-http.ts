@@ -1,12 +1,10 @@
-import type {
-  JSONRPCMessage,
-  StreamableHTTPClientTransport,
-  TransportSendOptions,
-} from '@modelcontextprotocol/client';
+import type { JSONRPCMessage, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 
 import { LOST } from '../lost-marker.ts';
 
 type Sdk = typeof import('@modelcontextprotocol/client');
+
+type SendOptions = Parameters<StreamableHTTPClientTransport['send']>[1];
 
 /** Milliseconds. A server may ask for longer waits before a stream is resumed; that would hold up every later one. */
 const MAX_RESUME_MS = 5_000;
@@ -104,10 +102,10 @@ export function lossAwareHttp(sdk: Sdk, url: URL, options: LossAwareOptions): Lo
 
     override async send(
       message: JSONRPCMessage | JSONRPCMessage[],
-      sendOptions?: TransportSendOptions,
+      sendOptions?: SendOptions,
     ): Promise<void> {
       if (Array.isArray(message) || !('id' in message) || !('method' in message))
-        return super.send(message, sendOptions as never);
+        return super.send(message, sendOptions);
       const { id } = message;
       const mark = {};
       this.#waiting.set(id, mark);
@@ -122,12 +120,12 @@ export function lossAwareHttp(sdk: Sdk, url: URL, options: LossAwareOptions): Lo
       };
       try {
         await super.send(message, {
-          ...(sendOptions as object),
+          ...sendOptions,
           onRequestStreamEnd: () => {
             sendOptions?.onRequestStreamEnd?.();
             lost();
           },
-        } as never);
+        });
       } catch (error) {
         this.#waiting.delete(id);
         throw error;
