@@ -1,6 +1,7 @@
 import {
   PatchbayError,
   sha256Hex,
+  toPatchbayError,
   type AcquireOptions,
   type ConnectionProvider,
   type ConnectionStatus,
@@ -99,7 +100,7 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
   }
 
   async acquire(config: ServerConfig, options: AcquireOptions = {}): Promise<Lease<McpClient>> {
-    options.signal?.throwIfAborted();
+    const { signal } = options;
     const connection = await this.#connection(config, options);
     connection.claim();
     let open = true;
@@ -109,17 +110,21 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
       connection.release();
     };
     try {
-      await connection.open(options.signal);
+      await connection.open(signal);
     } catch (error) {
       await close();
-      throw error;
+      if (signal?.aborted !== true) throw error;
+      const message = `Connecting to ${serverName(config)} was given up by its caller.`;
+      throw new PatchbayError('aborted', message, { cause: signal.reason });
     }
     return { value: connection.client, close, [Symbol.asyncDispose]: close };
   }
 
   status(config: ServerConfig, options: AcquireOptions = {}): ConnectionStatus {
+    const made = isHttp(config) && typeof config.headers === 'function';
     const headers = isHttp(config) && typeof config.headers === 'object' ? config.headers : {};
-    const known = this.#connections.get(this.#key(config, headers, options));
+    const key = this.#key(config, headers, options);
+    const known = made ? this.#latest.get(key) : this.#connections.get(key);
     return (
       known?.status() ?? {
         state: this.#closing === undefined ? 'idle' : 'closed',
@@ -217,5 +222,13 @@ async function headersFor(
   identity: Identity | undefined,
 ): Promise<Readonly<Record<string, string>>> {
   if (!isHttp(config) || config.headers === undefined) return {};
-  return typeof config.headers === 'function' ? config.headers(identity) : config.headers;
+  if (typeof config.headers !== 'function') return config.headers;
+  try {
+    return await config.headers(identity);
+  } catch (cause) {
+    const what = `The headers of ${serverName(config)} could not be made`;
+    throw toPatchbayError(cause, identity === undefined ? 'identity-required' : 'connect-failed', {
+      what,
+    });
+  }
 }

@@ -63,6 +63,8 @@ export class SharedConnection {
   #calls = 0;
   #leases = 0;
   #inFlight = 0;
+  /** Set while it waits for a free process: ended when nobody wants one any more. */
+  #queueing: AbortController | undefined;
   #idleTimer: ReturnType<typeof setTimeout> | undefined;
   readonly #ended = new AbortController();
   readonly #endings = new Set<Promise<void>>();
@@ -211,6 +213,10 @@ export class SharedConnection {
       } catch (thrown) {
         const error = toPatchbayError(thrown, 'connect-failed');
         if (this.#closing !== undefined) throw closed();
+        if (error.code === 'aborted') {
+          this.#to('idle');
+          throw error;
+        }
         this.#respawn = false;
         const wait = this.#failed(error);
         if (attempt >= attempts || !mayPass(error)) {
@@ -237,7 +243,7 @@ export class SharedConnection {
     const { slots, connectOptions } = this.#host;
     const { signal } = this.#ended;
     const counted = isStdio(this.config);
-    if (counted) await slots.take(signal);
+    if (counted) await this.#queue();
     let link: Link | undefined;
     try {
       const events: LinkEvents = {
@@ -262,6 +268,16 @@ export class SharedConnection {
       return link;
     } finally {
       if (counted && link === undefined) slots.release();
+    }
+  }
+
+  async #queue(): Promise<void> {
+    const queueing = new AbortController();
+    this.#queueing = queueing;
+    try {
+      await this.#host.slots.take(AbortSignal.any([this.#ended.signal, queueing.signal]));
+    } finally {
+      this.#queueing = undefined;
     }
   }
 
@@ -332,6 +348,8 @@ export class SharedConnection {
   }
 
   #rest(): void {
+    if (this.#leases === 0 && this.#inFlight === 0)
+      this.#queueing?.abort(new PatchbayError('aborted', 'Nobody waits for it any more.'));
     if (!this.isIdle || this.#closing !== undefined) return;
     clearTimeout(this.#idleTimer);
     this.usedAt = Date.now();

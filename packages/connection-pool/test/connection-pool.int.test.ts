@@ -200,8 +200,9 @@ describe.concurrent('a failed start', () => {
     const stop = new AbortController();
     const config = raw({ init: 'slow' });
     const [gaveUp, waited] = [pool.acquire(config, { signal: stop.signal }), pool.acquire(config)];
-    stop.abort(new Error('not interested'));
-    await expect(gaveUp).rejects.toThrow('not interested');
+    const reason = new Error('not interested');
+    stop.abort(reason);
+    await expect(gaveUp).rejects.toMatchObject({ code: 'aborted', cause: reason });
     await using lease = await waited;
     expect(lease.value.info.name).toBe('raw');
   });

@@ -214,6 +214,14 @@ describe.concurrent('connecting over HTTP', () => {
     }
   });
 
+  it('needs to know for whom, where headers depend on it', async () => {
+    await using pool = new ConnectionPool();
+    const headers = (identity: unknown) => ({ token: (identity as { token: string }).token });
+    await expect(pool.acquire({ url: 'http://127.0.0.1:9', headers })).rejects.toMatchObject({
+      code: 'identity-required',
+    });
+  });
+
   it.each(['ftp://x', 'nowhere', 'file:///etc/passwd'])('refuses the url %s', async (url) => {
     await using pool = new ConnectionPool();
     await expect(pool.acquire({ url })).rejects.toMatchObject({ code: 'invalid-config' });

@@ -7,7 +7,7 @@ import type { Problem } from '@patchbay/protocols';
 import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 
-import { textOf } from './case-server.ts';
+import { caseServer, textOf } from './case-server.ts';
 import { raw } from './servers.ts';
 
 const fast: PoolOptions = { backOff: { firstMs: 1, maxMs: 20 } };
@@ -172,13 +172,27 @@ describe.concurrent('more servers than processes', () => {
     const gaveUp = pool.acquire(b, { signal: stop.signal }).catch((error: unknown) => error);
     const waiting = [use('b', b), use('c', c)];
     stop.abort(new Error('not any more'));
-    expect(await gaveUp).toMatchObject({ message: 'not any more' });
+    expect(await gaveUp).toMatchObject({ code: 'aborted', cause: { message: 'not any more' } });
     await held.close();
     await Promise.all(waiting);
     expect(order).toEqual(['b', 'c']);
     for (const config of [a, b, a]) await use('again', config);
     expect(problems).toMatchObject([{ code: 'pool-thrashing', severity: 'warning' }]);
     expect(pool.inspect()).toHaveLength(1);
+  });
+
+  it('are not started when nobody waits for them any more', async () => {
+    using server = caseServer('claude-code-43177/server.mjs');
+    await using pool = new ConnectionPool({ ...fast, maxClients: 1 });
+    const held = await pool.acquire(raw());
+    const stop = new AbortController();
+    const waiting = pool.acquire(server.config, { signal: stop.signal });
+    stop.abort();
+    await expect(waiting).rejects.toMatchObject({ code: 'aborted' });
+    await held.close();
+    await using next = await pool.acquire(raw({ more: 1 }));
+    expect(textOf(await next.value.callTool('echo', { text: 'next' }))).toBe('next');
+    expect(server.log()).toEqual([]);
   });
 
   it('do not end a call that is under way', async () => {
