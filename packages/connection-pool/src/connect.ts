@@ -163,8 +163,8 @@ function connectError(
       { cause: own, details: tail === '' ? {} : { stderr: tail } },
     );
   }
-  if (own !== undefined && own.code !== 'connection-lost' && own.code !== 'connect-failed')
-    return own;
+  // What says why a program cannot be started needs no more words.
+  if (own !== undefined && own.code !== 'connection-lost') return own;
   const died = [lastError, thrown].find(
     (error) => PatchbayError.isInstance(error) && error.code === 'connection-lost',
   );

@@ -87,6 +87,11 @@ export class SharedConnection {
     this.client = new PooledClient(this);
   }
 
+  /** What problems are said to come from. */
+  get #name(): string {
+    return this.config.label ?? 'connection';
+  }
+
   get isIdle(): boolean {
     return this.#leases === 0 && this.#inFlight === 0 && this.#connecting === undefined;
   }
@@ -109,7 +114,7 @@ export class SharedConnection {
       calls: this.#calls,
       ...(this.#lastError === undefined
         ? {}
-        : { lastError: problemFrom(this.config.label ?? 'connection', this.#lastError) }),
+        : { lastError: problemFrom(this.#name, this.#lastError) }),
     };
   }
 
@@ -189,7 +194,11 @@ export class SharedConnection {
     return new PatchbayError(
       'unavailable',
       `${serverName(this.config)} is not available: ${why} It is tried again at ${retryAt}.`,
-      { cause: this.#lastError, details: { ...this.#lastError?.details, retryAt } },
+      {
+        cause: this.#lastError,
+        source: this.#name,
+        details: { ...this.#lastError?.details, retryAt },
+      },
     );
   }
 
@@ -224,6 +233,7 @@ export class SharedConnection {
           this.#to('degraded', until);
           throw new PatchbayError(error.code, error.message, {
             cause: error.cause ?? error,
+            source: this.#name,
             details: { ...error.details, retryAt: new Date(until).toISOString() },
           });
         }
@@ -309,9 +319,7 @@ export class SharedConnection {
   /** Closing waits for what is ending. */
   #ending(end: Promise<void>): void {
     const settled = end
-      .catch((error: unknown) =>
-        this.#host.problem(problemFrom(this.config.label ?? 'connection', error)),
-      )
+      .catch((error: unknown) => this.#host.problem(problemFrom(this.#name, error)))
       .finally(() => this.#endings.delete(settled));
     this.#endings.add(settled);
   }
@@ -340,7 +348,7 @@ export class SharedConnection {
     if (this.#noise++ > 0) return;
     const message = `The server writes something else than messages to its output, for example: ${JSON.stringify(sample)}. It should write that to stderr.`;
     this.#host.problem({
-      source: this.config.label ?? 'connection',
+      source: this.#name,
       code: 'protocol-error',
       severity: 'warning',
       message,

@@ -61,7 +61,8 @@ describe('cline-2157: which program is started', () => {
     expect(performance.now() - started).toBeLessThan(1_000);
     expect(error).toMatchObject({
       code: 'connect-failed',
-      message: expect.stringMatching(/"tools" .*no-such-cmd-xyz.*PATH: \S/),
+      source: 'tools',
+      message: expect.stringMatching(/^no-such-cmd-xyz: command not found.*PATH: \S/),
     });
     expect(pool.status(config)).toMatchObject({ state: 'degraded' });
     await expect(pool.acquire(config)).rejects.toMatchObject({ code: 'unavailable' });

@@ -40,7 +40,7 @@ export async function startHttpCase(path: string, env: Readonly<Record<string, s
   };
 }
 
-export interface HttpLogLine {
+interface HttpLogLine {
   readonly http?: string;
   readonly rpc?: string;
   readonly sid?: string;

@@ -82,13 +82,12 @@ describe.concurrent('a server of 2026-07-28', () => {
     let cut = new AbortController();
     let listens = 0;
     const inside: typeof fetch = async (input, init) => {
-      const listening =
-        typeof init?.body === 'string' && init.body.includes('subscriptions/listen');
-      if (listening) listens++;
-      const signals = [init?.signal, listening ? cut.signal : undefined].filter(
-        (one) => one != null,
-      );
-      return handler.fetch(new Request(input, { ...init, signal: AbortSignal.any(signals) }));
+      const response = await handler.fetch(new Request(input, init));
+      const body = typeof init?.body === 'string' ? init.body : '';
+      if (!body.includes('subscriptions/listen')) return response;
+      listens++;
+      const { signal } = cut;
+      return new Response(response.body?.pipeThrough(new TransformStream(), { signal }), response);
     };
     const pool = new ConnectionPool(fast);
     const lease = await pool.acquire({ url: 'http://inside.test/mcp', fetch: inside });

@@ -1,7 +1,8 @@
-import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { stat } from 'node:fs/promises';
 
 import { PatchbayError } from '@patchbay/protocols';
+import spawn from 'cross-spawn';
 
 import { childEnvironment } from './child-environment.ts';
 
@@ -14,7 +15,8 @@ export interface ChildOptions {
 }
 
 /**
- * Starts a program with pipes, in a process group of its own, without a shell.
+ * Starts a program with pipes, in a process group of its own, without a shell. (On Windows `npx` and the like are scripts
+ * of the command interpreter; cross-spawn hands their arguments through it unharmed.)
  * @throws PatchbayError `connect-failed` that names the program and what to do
  */
 export async function startChild(options: ChildOptions): Promise<ChildProcessWithoutNullStreams> {
@@ -29,7 +31,7 @@ export async function startChild(options: ChildOptions): Promise<ChildProcessWit
     detached: process.platform !== 'win32',
     windowsHide: true,
     ...(cwd === undefined ? {} : { cwd }),
-  });
+  }) as ChildProcessWithoutNullStreams;
   // EPIPE and ECONNRESET are events; without a listener they would end the program.
   for (const stream of [child.stdin, child.stdout, child.stderr])
     stream.on('error', () => undefined);
