@@ -213,7 +213,9 @@ function cannotSend(error: unknown): error is PatchbayError {
 /** Whether a failed call may have had its effect. */
 function mayHaveRun({ code, details }: PatchbayError): boolean {
   if (details?.['neverRan'] === true) return false;
-  if (code === 'connection-lost' || code === 'too-large') return true;
+  // The answer was too large to be read; where it is not known whose it was, the connection is gone.
+  if (code === 'connection-lost' || (code === 'too-large' && details?.['limit'] === undefined))
+    return true;
   // A server that answers with 5xx may have failed in the middle.
   return (
     code === 'protocol-error' && typeof details?.['status'] === 'number' && details['status'] >= 500

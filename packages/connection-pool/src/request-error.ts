@@ -1,6 +1,6 @@
 import { PatchbayError } from '@patchbay/protocols';
 
-import { LOST } from './lost-marker.ts';
+import { LOST, TOO_LARGE } from './stand-in.ts';
 
 interface RequestFacts {
   readonly method: string;
@@ -51,6 +51,11 @@ export function requestError(thrown: unknown, facts: RequestFacts): PatchbayErro
   if (code === 'CONNECTION_CLOSED' || code === 'NOT_CONNECTED')
     return connectionLost(thrown, code === 'NOT_CONNECTED' ? { neverRan: true } : {});
   if (isLost(thrown)) return connectionLost(thrown, {});
+  const limit = fieldOf(fieldOf(thrown, 'data'), TOO_LARGE);
+  if (typeof limit === 'number') {
+    const message = `The answer to ${method} is longer than ${limit} bytes and was dropped. Ask for less, or raise \`maxLineBytes\`.`;
+    return new PatchbayError('too-large', message, { cause: thrown, details: { limit } });
+  }
   const status = fieldOf(thrown, 'status');
   if (typeof status === 'number') return httpError(thrown, status, facts);
   const network = networkCode(thrown);

@@ -123,9 +123,14 @@ describe.concurrent('processes', () => {
     expect(textOf(await client.callTool('huge', { bytes: 10_000_000 })).length).toBe(10_000_000);
     await using small = new ConnectionPool({ ...fast, maxLineBytes: 1_000_000 });
     const bounded = await open(small, raw());
+    const { pid } = small.inspect()[0]!;
+    const other = bounded.callTool('slow', { ms: 200 });
     await expect(bounded.callTool('huge', { bytes: 10_000_000 })).rejects.toMatchObject({
-      code: 'outcome-unknown',
+      code: 'too-large',
+      message: expect.stringContaining('1000000 bytes'),
     });
+    expect(textOf(await other)).toBe('slow');
+    expect(small.inspect()[0]!.pid).toBe(pid);
     expect(textOf(await bounded.callTool('echo', { text: 'on' }))).toBe('on');
   });
 

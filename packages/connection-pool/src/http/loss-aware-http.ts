@@ -1,6 +1,6 @@
 import type { JSONRPCMessage, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 
-import { LOST } from '../lost-marker.ts';
+import { LOST } from '../stand-in.ts';
 
 type Sdk = typeof import('@modelcontextprotocol/client');
 

@@ -2,6 +2,8 @@ import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 
 import { PatchbayError } from '@patchbay/protocols';
 
+import { TOO_LARGE } from '../stand-in.ts';
+import { answerId } from './answer-id.ts';
 import { LineReader } from './line-reader.ts';
 import { signalTree } from './process-tree.ts';
 import { startChild } from './start-child.ts';
@@ -154,15 +156,7 @@ export class StdioTransport {
     const lines = new LineReader({
       maxBytes: maxLineBytes,
       onLine: (line) => this.#line(line),
-      onTooLong: () => {
-        this.onerror?.(
-          new PatchbayError(
-            'too-large',
-            `A message of the server is longer than ${maxLineBytes} bytes; the connection was closed.`,
-          ),
-        );
-        void this.close();
-      },
+      onTooLong: (head, tail) => this.#tooLong(answerId(head, tail)),
     });
     child.stdout.on('data', (chunk: Buffer) => {
       this.#lastData = Date.now();
@@ -173,6 +167,19 @@ export class StdioTransport {
     if (child.exitCode !== null || child.signalCode !== null)
       this.#exited(child, child.exitCode, child.signalCode);
     if (this.#state !== 'open') signalTree(child, 'SIGKILL');
+  }
+
+  /** Ends the call whose answer it is; where that cannot be seen, the connection. */
+  #tooLong(id: string | number | undefined): void {
+    const { maxLineBytes } = this.#options;
+    const message = `a message of the server is longer than ${maxLineBytes} bytes`;
+    if (id !== undefined) {
+      const data = { [TOO_LARGE]: maxLineBytes };
+      this.#deliver({ jsonrpc: '2.0', id, error: { code: -32000, message, data } });
+      return;
+    }
+    this.onerror?.(new PatchbayError('too-large', `${message}; the connection was closed.`));
+    void this.close();
   }
 
   #line(line: string): void {
