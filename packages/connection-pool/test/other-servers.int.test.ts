@@ -214,3 +214,63 @@ describe.concurrent('large messages', () => {
     expect((user + system) / 1e6).toBeLessThan(10);
   });
 });
+
+describe.concurrent('a newer server that asks by its answer', () => {
+  /** Answers a call with a question first, and then with what it was told. */
+  const asking: typeof fetch = async (_input, init) => {
+    const {
+      id,
+      method,
+      params = {},
+    } = JSON.parse(init?.body as string) as {
+      id: number;
+      method: string;
+      params?: Readonly<Record<string, unknown>>;
+    };
+    const about = {
+      supportedVersions: ['2026-07-28'],
+      capabilities: { tools: {} },
+      ttlMs: 0,
+      cacheScope: 'private',
+    };
+    const question = {
+      method: 'elicitation/create',
+      params: {
+        mode: 'form',
+        message: 'name?',
+        requestedSchema: { type: 'object', properties: { name: { type: 'string' } } },
+      },
+    };
+    const text = JSON.stringify([params['inputResponses'], params['requestState']]);
+    const answer = () => {
+      if (method === 'server/discover') return { resultType: 'complete', ...about };
+      if (params['inputResponses'] === undefined)
+        return {
+          resultType: 'input_required',
+          inputRequests: { q: question },
+          requestState: 'état/1',
+        };
+      return { resultType: 'complete', content: [{ type: 'text', text }] };
+    };
+    return Response.json({ jsonrpc: '2.0', id, result: answer() });
+  };
+
+  it('is answered, with its state as it came', async () => {
+    await using pool = new ConnectionPool({
+      ...fast,
+      handlers: { elicitation: async () => ({ action: 'accept', content: { name: 'Ann' } }) },
+    });
+    await using lease = await pool.acquire({ url: 'http://inside.test/mcp', fetch: asking });
+    const [responses, state] = JSON.parse(
+      textOf(await lease.value.callTool('who', {})),
+    ) as unknown[];
+    expect(responses).toMatchObject({ q: { action: 'accept', content: { name: 'Ann' } } });
+    expect(state).toBe('état/1');
+  });
+
+  it('is refused in words where nobody answers', async () => {
+    await using pool = new ConnectionPool(fast);
+    await using lease = await pool.acquire({ url: 'http://inside.test/mcp', fetch: asking });
+    await expect(lease.value.callTool('who', {})).rejects.toMatchObject({ code: 'protocol-error' });
+  });
+});
