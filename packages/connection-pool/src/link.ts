@@ -1,4 +1,9 @@
-import type { PatchbayError, ServerInfo, ServerRequestHandlers } from '@patchbay/protocols';
+import type {
+  PatchbayError,
+  ServerInfo,
+  ServerRequestHandlers,
+  ToolDefinition,
+} from '@patchbay/protocols';
 
 /** One process or socket with a client on it: from the handshake until it is gone. */
 export interface Link {
@@ -27,6 +32,8 @@ export interface LinkRequest {
   readonly signal: AbortSignal;
   /** Answer what the server asks meanwhile, as long as it is clear that it asks because of this request. */
   readonly handlers?: ServerRequestHandlers | undefined;
+  /** The tool that is called, where some of its arguments are sent as headers too. */
+  readonly tool?: ToolDefinition | undefined;
   readonly onProgress: (params: {
     readonly progress: number;
     readonly total?: number;

@@ -15,8 +15,10 @@ import {
   type ToolResult,
 } from '@patchbay/protocols';
 
-import { serverName } from './connection-key.ts';
+import { isHttp, serverName } from './connection-key.ts';
 import { withDeadline, type DeadlineOptions } from './deadline.ts';
+import { headerParameters } from './http/header-parameters.ts';
+import type { LinkRequest } from './link.ts';
 import type { SharedConnection } from './shared-connection.ts';
 import { isObject, text, toPromptMessages, toResourcePart, toToolResult } from './wire-content.ts';
 import { PROMPTS, readAllPages, RESOURCES, TEMPLATES, TOOLS, type WireList } from './wire-lists.ts';
@@ -26,6 +28,9 @@ const DEFAULT_MS = { list: 30_000, read: 60_000, call: 300_000, callMax: 3_600_0
 /** The protocol side of a shared connection. Every use takes the connection that is there, or has it rebuilt. */
 export class PooledClient implements McpClient {
   readonly #connection: SharedConnection;
+
+  /** Tools some of whose arguments are sent as headers too. */
+  readonly #headerTools = new Map<string, ToolDefinition>();
 
   constructor(connection: SharedConnection) {
     this.#connection = connection;
@@ -43,8 +48,27 @@ export class PooledClient implements McpClient {
     return this.#connection.listen(listener);
   }
 
-  listTools(options: RequestOptions = {}): Promise<Listing<ToolDefinition>> {
-    return this.#list(TOOLS, 'tools', options);
+  async listTools(options: RequestOptions = {}): Promise<Listing<ToolDefinition>> {
+    const listing = await this.#list(TOOLS, 'tools', options);
+    this.#headerTools.clear();
+    if (!isHttp(this.#connection.config) || this.info.era !== 'modern') return listing;
+    const problems = [...listing.problems];
+    const items = listing.items.filter((tool) => {
+      const found = headerParameters(tool.inputSchema);
+      if ('fault' in found) {
+        const message = `${JSON.stringify(tool.name)} is left out: ${found.fault}.`;
+        problems.push({
+          source: this.#source,
+          code: 'protocol-error',
+          severity: 'warning',
+          message,
+        });
+        return false;
+      }
+      if (found.length > 0) this.#headerTools.set(tool.name, tool);
+      return true;
+    });
+    return { items, problems };
   }
 
   listResources(options: RequestOptions = {}): Promise<Listing<ResourceEntry>> {
@@ -71,7 +95,8 @@ export class PooledClient implements McpClient {
     const params = { name, ...(isObject(args) ? { arguments: args } : {}) };
     for (let attempt = 1; ; attempt++) {
       try {
-        const result = await this.#request('tools/call', params, deadline, options);
+        const tool = this.#headerTools.get(name);
+        const result = await this.#request('tools/call', params, deadline, { ...options, tool });
         return toToolResult(result);
       } catch (thrown) {
         const error = toPatchbayError(thrown, 'protocol-error');
@@ -134,6 +159,11 @@ export class PooledClient implements McpClient {
     return this.#read(method, params, options);
   }
 
+  /** What problems of a list are said to come from. */
+  get #source(): string {
+    return this.#connection.config.label ?? this.info.name ?? 'server';
+  }
+
   async #list<T>(
     list: WireList<T>,
     capability: string,
@@ -152,7 +182,7 @@ export class PooledClient implements McpClient {
           ...(signal === undefined ? {} : { signal }),
           timeoutMs: Math.max(1, until - performance.now()),
         }),
-      this.#connection.config.label ?? this.info.name ?? 'server',
+      this.#source,
     );
   }
 
@@ -179,7 +209,11 @@ export class PooledClient implements McpClient {
     method: string,
     params: Readonly<Record<string, unknown>>,
     deadline: DeadlineOptions,
-    { onProgress, handlers }: Pick<ToolCallOptions, 'onProgress' | 'handlers'> = {},
+    {
+      onProgress,
+      handlers,
+      tool,
+    }: Pick<ToolCallOptions, 'onProgress' | 'handlers'> & Pick<LinkRequest, 'tool'> = {},
   ): Promise<unknown> {
     return withDeadline(deadline, ({ signal, alive }) =>
       this.#connection.use(async (link) => {
@@ -187,6 +221,7 @@ export class PooledClient implements McpClient {
           return await link.request(method, params, {
             signal,
             handlers,
+            tool,
             onProgress: (progress) => {
               alive();
               onProgress?.(progress);

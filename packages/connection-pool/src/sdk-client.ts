@@ -1,4 +1,4 @@
-import type { Client } from '@modelcontextprotocol/client';
+import type { Client, RequestOptions, Tool } from '@modelcontextprotocol/client';
 import type { ServerInfo } from '@patchbay/protocols';
 
 import type { LinkRequest } from './link.ts';
@@ -25,10 +25,10 @@ export function send(
   client: Client,
   method: string,
   params: Readonly<Record<string, unknown>>,
-  { signal, onProgress }: LinkRequest,
+  { signal, tool, onProgress }: LinkRequest,
 ): Promise<unknown> {
   // A progress token is always sent, so that a server can show that it is alive.
-  return client.request({ method, params: { ...params } }, UNCHECKED, {
+  const options: RequestOptions = {
     signal,
     timeout: NEVER_MS,
     onprogress: ({ progress, total, message }) =>
@@ -37,7 +37,12 @@ export function send(
         ...(total === undefined ? {} : { total }),
         ...(message === undefined ? {} : { message }),
       }),
-  });
+  };
+  if (tool === undefined)
+    return client.request({ method, params: { ...params } }, UNCHECKED, options);
+  const { name, inputSchema } = tool;
+  const toolDefinition = { name, inputSchema } as Tool;
+  return client.callTool({ ...params, name }, { ...options, toolDefinition });
 }
 
 /**
