@@ -23,4 +23,6 @@ export interface CarrierEvents {
   readonly onNoise: (sample: string) => void;
   /** Messages that nobody asked for do not arrive any more, although calls may still be answered. */
   readonly onDeaf: () => void;
+  /** Such messages may have been missed. */
+  readonly onGap: () => void;
 }

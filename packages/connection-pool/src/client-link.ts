@@ -2,7 +2,7 @@ import type { Client } from '@modelcontextprotocol/client';
 import { PatchbayError, type ServerInfo, type ServerRequestHandlers } from '@patchbay/protocols';
 
 import type { Carrier } from './carrier.ts';
-import { keepListening } from './keep-listening.ts';
+import { changingLists, keepListening } from './keep-listening.ts';
 import type { Link, LinkEvents, LinkRequest } from './link.ts';
 import { pause } from './pause.ts';
 import { requestError } from './request-error.ts';
@@ -69,9 +69,15 @@ export class ClientLink implements Link {
     this.#state = 'open';
     void keepListening(this.#client, {
       signal: this.#listening.signal,
-      onGap: (method) => this.#events.onNotification(method, {}),
+      onGap: () => this.tellGap(),
       onDeaf: this.#events.onDeaf,
     });
+  }
+
+  /** Notifications may have been missed: every list may have changed. */
+  tellGap(): void {
+    for (const list of changingLists(this.#client))
+      this.#events.onNotification(`notifications/${list}/list_changed`, {});
   }
 
   async request(

@@ -113,6 +113,7 @@ async function connectOver(
   const carrier = makeCarrier({
     onNoise: (sample) => events.onNoise(redact(sample)),
     onDeaf: events.onDeaf,
+    onGap: () => link.tellGap(),
   });
   const client = new sdk.Client(options.clientInfo, clientOptions(options));
   const link = new ClientLink(client, carrier, redact, events, options.handlers);

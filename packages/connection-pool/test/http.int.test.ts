@@ -171,6 +171,18 @@ describe.concurrent('the stream of notifications', () => {
     });
   });
 
+  it('that was cut is opened again; whatever was missed is made up for', async () => {
+    await using http = await rawHttp();
+    const gets = () => http.server.seen.filter(({ method }) => method === 'GET').length;
+    await vi.waitFor(() => expect(gets()).toBe(1));
+    const heard: string[] = [];
+    http.client.onNotification((method) => void heard.push(method));
+    http.server.cutAll();
+    await vi.waitFor(() => expect(heard).toEqual(['notifications/tools/list_changed']));
+    expect(gets()).toBe(2);
+    expect(http.pool.status(http.config)).toMatchObject({ state: 'ready' });
+  });
+
   it('that is lost for good is told as a lost connection, and the next use hears again', async () => {
     await using http = await rawHttp({ lifeMs: 60_000 });
     const { port } = http.server;

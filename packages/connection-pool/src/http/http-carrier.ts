@@ -56,7 +56,8 @@ function streamableCarrier(
   fetch: typeof globalThis.fetch,
   events: CarrierEvents,
 ): Carrier {
-  const transport = lossAwareHttp(sdk, url, { headers, fetch, onDeaf: events.onDeaf });
+  const { onDeaf, onGap } = events;
+  const transport = lossAwareHttp(sdk, url, { headers, fetch, onDeaf, onGap });
   let retired = false;
   return {
     transport,

@@ -8,6 +8,9 @@ type SendOptions = Parameters<StreamableHTTPClientTransport['send']>[1];
 
 /** Milliseconds. A server may ask for longer waits before a stream is resumed; that would hold up every later one. */
 const MAX_RESUME_MS = 5_000;
+const FIRST_RESUME_MS = 250;
+/** A stream that ends sooner is opened again at growing distances. */
+const LASTING_MS = 10_000;
 /** So often in a row the stream of notifications may fail to open before it counts as lost. */
 const MAX_FAILURES = 3;
 
@@ -16,6 +19,8 @@ export interface LossAwareOptions {
   readonly fetch: typeof globalThis.fetch;
   /** The stream of notifications is gone for good. */
   readonly onDeaf: () => void;
+  /** It was lost and is open again. */
+  readonly onGap: () => void;
 }
 
 export interface LossAwareHttp extends StreamableHTTPClientTransport {
@@ -35,18 +40,23 @@ export function lossAwareHttp(sdk: Sdk, url: URL, options: LossAwareOptions): Lo
     timers.clear();
   };
   let retired = false;
-  let wasOpen = false;
+  let openedAt: number | undefined;
+  let short = 0;
   let failures = 0;
 
   const guardedFetch: typeof globalThis.fetch = async (input, init) => {
     if (retired) throw new Error('The server ended the session of this connection.');
     if (init?.method !== 'GET') return options.fetch(input, init);
     const failed = () => {
-      if (++failures === MAX_FAILURES && wasOpen) options.onDeaf();
+      if (++failures === MAX_FAILURES && openedAt !== undefined) options.onDeaf();
     };
     try {
       const response = await options.fetch(input, init);
-      wasOpen ||= response.ok;
+      if (response.ok) {
+        const resumed = new Headers(init.headers).has('last-event-id');
+        if (openedAt !== undefined && !resumed) options.onGap();
+        openedAt = performance.now();
+      }
       // 405: the server has no such stream, and needs none.
       if (response.ok || response.status === 405) failures = 0;
       else failed();
@@ -67,19 +77,21 @@ export function lossAwareHttp(sdk: Sdk, url: URL, options: LossAwareOptions): Lo
         requestInit: { headers: { ...options.headers } },
         fetch: guardedFetch,
         reconnectionOptions: {
-          initialReconnectionDelay: 250,
+          initialReconnectionDelay: FIRST_RESUME_MS,
           maxReconnectionDelay: 2_000,
           reconnectionDelayGrowFactor: 2,
           maxRetries: MAX_FAILURES,
         },
         // The official one keeps a single timer for all streams: the others would outlive it.
         reconnectionScheduler: (reconnect, delayMs) => {
+          short = performance.now() - (openedAt ?? 0) < LASTING_MS ? short + 1 : 0;
+          const growing = FIRST_RESUME_MS * 2 ** Math.min(Math.max(0, short - 1), 5);
           const timer = setTimeout(
             () => {
               timers.delete(timer);
               reconnect();
             },
-            Math.min(delayMs, MAX_RESUME_MS),
+            Math.min(Math.max(delayMs, growing), MAX_RESUME_MS),
           );
           timers.add(timer);
           return clearTimers;
