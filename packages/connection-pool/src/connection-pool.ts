@@ -101,8 +101,7 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
 
   async acquire(config: ServerConfig, options: AcquireOptions = {}): Promise<Lease<McpClient>> {
     const { signal } = options;
-    const connection = await this.#connection(config, options);
-    connection.claim();
+    const connection = await this.#claim(config, options);
     let open = true;
     const close = async () => {
       if (!open) return;
@@ -154,15 +153,20 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
     return this.close();
   }
 
-  async #connection(config: ServerConfig, options: AcquireOptions): Promise<SharedConnection> {
+  /** The connection, claimed in the same moment: nobody can close it for being idle in between. */
+  async #claim(config: ServerConfig, options: AcquireOptions): Promise<SharedConnection> {
     this.#check(config);
     const headers = await headersFor(config, options.identity);
     if (this.#closing !== undefined)
       throw new PatchbayError('closed', 'The connection pool was closed; make another one.');
     const key = this.#key(config, headers, options);
     const known = this.#connections.get(key);
-    if (known !== undefined && !known.isClosed) return known;
+    if (known !== undefined && !known.isClosed) {
+      known.claim();
+      return known;
+    }
     const made = new SharedConnection(config, headers, this.#host);
+    made.claim();
     this.#connections.set(key, made);
     if (isStdio(config)) this.#thrashing.made(key);
     if (isHttp(config) && typeof config.headers === 'function')

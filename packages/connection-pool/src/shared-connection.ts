@@ -56,7 +56,7 @@ export class SharedConnection {
   #failures = 0;
   #wasReady = false;
   #era: ConnectOptions['era'];
-  /** A process that died of the first question died again when it was started once more: it is not tried again. */
+  /** Whether a process that dies of the first question is started once more. */
   #respawn = true;
   /** The link replaces one over which nothing could be sent any more. If that is true of this one too, it is no use. */
   #replaces = false;
@@ -184,7 +184,10 @@ export class SharedConnection {
     if (link?.lost !== undefined) this.#lost(link, link.lost);
     if (this.#state === 'degraded' && this.#retryAt !== undefined && Date.now() < this.#retryAt)
       throw this.#unavailable(this.#retryAt);
-    this.#connecting ??= this.#connect().finally(() => (this.#connecting = undefined));
+    this.#connecting ??= this.#connect().finally(() => {
+      this.#connecting = undefined;
+      this.#rest();
+    });
     return abortable(this.#connecting, signal);
   }
 
@@ -217,7 +220,7 @@ export class SharedConnection {
         this.#era = link.info.era;
         this.#lastError = undefined;
         this.generation = this.#host.nextGeneration();
-        this.#to('ready');
+        if (this.#closing === undefined) this.#to('ready');
         return link;
       } catch (thrown) {
         const error = toPatchbayError(thrown, 'connect-failed');
@@ -226,7 +229,8 @@ export class SharedConnection {
           this.#to('idle');
           throw error;
         }
-        this.#respawn = false;
+        // It died: of the first question, or whatever is asked. What was not tried this time is tried the next time.
+        if (error.details?.['exitCode'] !== undefined) this.#respawn = !this.#respawn;
         const wait = this.#failed(error);
         if (attempt >= attempts || !mayPass(error)) {
           const until = Date.now() + wait;

@@ -61,6 +61,17 @@ describe.concurrent('sharing', () => {
     expect(textOf(await again.value.callTool('echo', { text: 'hi' }))).toBe('hi');
   });
 
+  it('closes for being idle what was given up while it connected', async () => {
+    await using pool = new ConnectionPool({ idleMs: 5 });
+    const config = raw({ init: 'slow' });
+    const stop = new AbortController();
+    const gaveUp = pool.acquire(config, { signal: stop.signal });
+    await vi.waitFor(() => expect(pool.status(config)).toMatchObject({ state: 'connecting' }));
+    stop.abort();
+    await expect(gaveUp).rejects.toMatchObject({ code: 'aborted' });
+    await vi.waitFor(() => expect(pool.inspect()).toEqual([]));
+  });
+
   it('lets further processes wait in order, closes idle ones first, and gives up with a clear error', async () => {
     await using pool = new ConnectionPool({ maxClients: 1, maxWaitMs: 200 });
     const first = await pool.acquire(raw());

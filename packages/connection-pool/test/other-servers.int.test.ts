@@ -180,6 +180,16 @@ describe.concurrent('more servers than processes', () => {
     expect(pool.inspect()).toHaveLength(1);
   });
 
+  it('all get their turn, however many wait', async () => {
+    await using pool = new ConnectionPool({ ...fast, maxClients: 1 });
+    const configs = [raw({ more: 4 }), raw({ more: 5 }), raw({ more: 6 })];
+    const uses = Array.from({ length: 15 }, async (_, i) => {
+      await using lease = await pool.acquire(configs[i % 3]!);
+      return textOf(await lease.value.callTool('echo', { text: `m${i}` }));
+    });
+    expect(await Promise.all(uses)).toEqual(uses.map((_, i) => `m${i}`));
+  });
+
   it('are not started when nobody waits for them any more', async () => {
     using server = caseServer('claude-code-43177/server.mjs');
     await using pool = new ConnectionPool({ ...fast, maxClients: 1 });
