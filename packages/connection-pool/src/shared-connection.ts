@@ -8,9 +8,10 @@ import {
   type ServerConfig,
 } from '@patchbay/protocols';
 
-import { waitMs, type BackOff } from './back-off.ts';
-import { isStdio, serverName } from './connection-key.ts';
+import type { BackOff } from './back-off.ts';
+import { isStdio } from './connection-key.ts';
 import { connect, type ConnectOptions } from './connect.ts';
+import { Health } from './health.ts';
 import type { Link, LinkEvents } from './link.ts';
 import { abortable, pause } from './pause.ts';
 import { PooledClient } from './pooled-client.ts';
@@ -49,11 +50,7 @@ export class SharedConnection {
   readonly #listeners = new Set<(method: string, params: unknown) => void>();
   #link: Link | undefined;
   #connecting: Promise<Link> | undefined;
-  #state: ConnectionStatus['state'] = 'idle';
-  #since = Date.now();
-  #retryAt: number | undefined;
-  #lastError: PatchbayError | undefined;
-  #failures = 0;
+  readonly #health: Health;
   #wasReady = false;
   #era: ConnectOptions['era'];
   /** Whether a process that dies of the first question is started once more. */
@@ -84,12 +81,8 @@ export class SharedConnection {
     this.config = config;
     this.#headers = headers;
     this.#host = host;
+    this.#health = new Health(config, host.backOff, host.random);
     this.client = new PooledClient(this);
-  }
-
-  /** What problems are said to come from. */
-  get #name(): string {
-    return this.config.label ?? 'connection';
   }
 
   get isIdle(): boolean {
@@ -107,14 +100,9 @@ export class SharedConnection {
   status(): ConnectionStatus {
     const pid = this.#link?.pid;
     return {
-      state: this.#state,
-      since: new Date(this.#since).toISOString(),
-      ...(this.#retryAt === undefined ? {} : { retryAt: new Date(this.#retryAt).toISOString() }),
-      ...(pid === undefined || this.#state !== 'ready' ? {} : { pid }),
+      ...this.#health.status(),
+      ...(pid === undefined || this.#health.state !== 'ready' ? {} : { pid }),
       calls: this.#calls,
-      ...(this.#lastError === undefined
-        ? {}
-        : { lastError: problemFrom(this.#name, this.#lastError) }),
     };
   }
 
@@ -182,8 +170,7 @@ export class SharedConnection {
     const link = this.#link;
     if (link !== undefined && link.lost === undefined) return link;
     if (link?.lost !== undefined) this.#lost(link, link.lost);
-    if (this.#state === 'degraded' && this.#retryAt !== undefined && Date.now() < this.#retryAt)
-      throw this.#unavailable(this.#retryAt);
+    this.#health.check();
     this.#connecting ??= this.#connect().finally(() => {
       this.#connecting = undefined;
       this.#rest();
@@ -191,34 +178,20 @@ export class SharedConnection {
     return abortable(this.#connecting, signal);
   }
 
-  #unavailable(until: number): PatchbayError {
-    const retryAt = new Date(until).toISOString();
-    const why = this.#lastError?.message ?? 'it could not be reached.';
-    return new PatchbayError(
-      'unavailable',
-      `${serverName(this.config)} is not available: ${why} It is tried again at ${retryAt}.`,
-      {
-        cause: this.#lastError,
-        source: this.#name,
-        details: { ...this.#lastError?.details, retryAt },
-      },
-    );
-  }
-
   async #connect(): Promise<Link> {
     // A connection that was lost is worth several attempts; one that never was, or is given up, gets one.
-    const attempts = this.#wasReady && this.#state === 'lost' ? this.#host.backOff.attempts : 1;
+    const attempts =
+      this.#wasReady && this.#health.state === 'lost' ? this.#host.backOff.attempts : 1;
     this.#to('connecting');
     for (let attempt = 1; ; attempt++) {
       try {
         const link = await this.#attempt();
         this.#link = link;
         // One that comes to nothing again and again waits longer each time.
-        if (!this.#replaces) this.#failures = 0;
+        this.#health.recovered(!this.#replaces);
         this.#wasReady = true;
         this.#respawn = true;
         this.#era = link.info.era;
-        this.#lastError = undefined;
         this.generation = this.#host.nextGeneration();
         if (this.#closing === undefined) this.#to('ready');
         return link;
@@ -231,26 +204,11 @@ export class SharedConnection {
         }
         // It died: of the first question, or whatever is asked. What was not tried this time is tried the next time.
         if (error.details?.['exitCode'] !== undefined) this.#respawn = !this.#respawn;
-        const wait = this.#failed(error);
-        if (attempt >= attempts || !mayPass(error)) {
-          const until = Date.now() + wait;
-          this.#to('degraded', until);
-          throw new PatchbayError(error.code, error.message, {
-            cause: error.cause ?? error,
-            source: this.#name,
-            details: { ...error.details, retryAt: new Date(until).toISOString() },
-          });
-        }
+        const wait = this.#health.failed(error);
+        if (attempt >= attempts || !mayPass(error)) throw this.#giveUp(error, wait);
         await pause(wait, this.#ended.signal);
       }
     }
-  }
-
-  /** How long to wait before the next attempt, in milliseconds. */
-  #failed(error: PatchbayError): number {
-    this.#failures++;
-    this.#lastError = error;
-    return waitMs(this.#failures, this.#host.backOff, this.#host.random);
   }
 
   async #attempt(): Promise<Link> {
@@ -298,7 +256,7 @@ export class SharedConnection {
   #lost(link: Link | undefined, error: PatchbayError): void {
     if (link === undefined || this.#link !== link) return;
     this.#link = undefined;
-    this.#lastError = error;
+    this.#health.lost(error);
     this.#replaces = false;
     this.#ending(this.#end(link));
     this.#to('lost');
@@ -313,7 +271,7 @@ export class SharedConnection {
     this.#link = undefined;
     this.#ending(link.drain(this.#ended.signal).then(() => this.#end(link)));
     if (this.#replaces && link.answered === 0 && why !== undefined) {
-      this.#to('degraded', Date.now() + this.#failed(why));
+      this.#giveUp(why, this.#health.failed(why));
     } else {
       this.#replaces = why !== undefined;
       this.#to('lost');
@@ -323,7 +281,7 @@ export class SharedConnection {
   /** Closing waits for what is ending. */
   #ending(end: Promise<void>): void {
     const settled = end
-      .catch((error: unknown) => this.#host.problem(problemFrom(this.#name, error)))
+      .catch((error: unknown) => this.#host.problem(problemFrom(this.#health.name, error)))
       .finally(() => this.#endings.delete(settled));
     this.#endings.add(settled);
   }
@@ -336,11 +294,15 @@ export class SharedConnection {
     }
   }
 
-  #to(state: ConnectionStatus['state'], retryAt?: number): void {
-    this.#state = state;
-    this.#since = Date.now();
-    this.#retryAt = retryAt;
+  #to(state: 'idle' | 'connecting' | 'ready' | 'lost' | 'closed'): void {
+    this.#health.to(state);
     if (state !== 'connecting') this.#tell(CONNECTION_CHANGED, { state });
+  }
+
+  #giveUp(error: PatchbayError, waitForMs: number): PatchbayError {
+    const told = this.#health.giveUp(error, waitForMs);
+    this.#tell(CONNECTION_CHANGED, { state: 'degraded' });
+    return told;
   }
 
   #tell(method: string, params: unknown): void {
@@ -352,7 +314,7 @@ export class SharedConnection {
     if (this.#noise++ > 0) return;
     const message = `The server writes something else than messages to its output, for example: ${JSON.stringify(sample)}. It should write that to stderr.`;
     this.#host.problem({
-      source: this.#name,
+      source: this.#health.name,
       code: 'protocol-error',
       severity: 'warning',
       message,
