@@ -33,6 +33,7 @@ import { Burst } from './burst.ts';
 import { promptArguments } from './prompt-arguments.ts';
 import { emptyLists, type Kept, type Lists } from './per-connection.ts';
 import { toMcpUri, toServerUri } from './resource-uri.ts';
+import { ServerConnections } from './server-connections.ts';
 import { keepDefinitions, passes, type ToolFilter } from './tool-list.ts';
 import { coveredBy } from './uri-template.ts';
 
@@ -65,8 +66,7 @@ export class McpServerCapability
   implements Capability, McpResource, CommandResource, ChangeObservable
 {
   readonly id: string;
-  readonly #server: ServerConfig;
-  readonly #connections: ConnectionProvider;
+  readonly #server: ServerConnections;
   readonly #options: McpServerOptions;
   readonly #changes: ChangeSource;
   /** By what `sharing` keeps apart. A list never crosses an identity. */
@@ -74,7 +74,6 @@ export class McpServerCapability
   readonly #tools = new WeakMap<ToolDefinition, Tool>();
   readonly #burst = new Burst();
   readonly #static: readonly ToolDefinition[];
-  readonly #heard = new Map<string, { readonly client: McpClient; readonly stop: () => void }>();
   /** A lazy server was used: from now on its own list counts. */
   #used = false;
 
@@ -86,8 +85,13 @@ export class McpServerCapability
     if (typeof id !== 'string' || id === '')
       throw new PatchbayError('invalid-id', 'An MCP server needs an id.');
     this.id = id;
-    this.#server = { label: id, ...server };
-    this.#connections = connections;
+    this.#server = new ServerConnections({
+      id,
+      server: { label: id, ...server },
+      connections,
+      origin: options.origin,
+      hear: (key, method, params) => this.#notified(key, method, params),
+    });
     this.#options = options;
     this.#static = keepDefinitions(
       [],
@@ -125,7 +129,7 @@ export class McpServerCapability
     const { signal, timeoutMs, onProgress, handlers } = context ?? {};
     const asker = context ?? {};
     const annotations = this.#definition(name, asker)?.annotations;
-    await using lease = await this.#acquire(asker, signal);
+    await using lease = await this.#server.acquire(asker, signal);
     const wasUsed = this.#used;
     this.#used = true;
     const calling = lease.value.callTool(name, args, {
@@ -173,7 +177,7 @@ export class McpServerCapability
   }
 
   async listResourceTemplates(context: CompileContext): Promise<readonly ResourceTemplate[]> {
-    await using lease = await this.#acquire(this.#asker(context), context.signal);
+    await using lease = await this.#server.acquire(this.#server.askerOf(context), context.signal);
     const listing = await lease.value.listResourceTemplates({ signal: context.signal });
     this.#report(listing, context);
     return listing.items;
@@ -181,7 +185,7 @@ export class McpServerCapability
 
   async readResource(uri: string, context: CompileContext): Promise<readonly ContentPart[]> {
     const serverUri = toServerUri(this.id, uri);
-    await using lease = await this.#acquire(this.#asker(context), context.signal);
+    await using lease = await this.#server.acquire(this.#server.askerOf(context), context.signal);
     return lease.value.readResource(serverUri, { signal: context.signal });
   }
 
@@ -212,7 +216,7 @@ export class McpServerCapability
       });
     }
     const values = promptArguments(prompt, args, this.id);
-    await using lease = await this.#acquire(this.#asker(context), context.signal);
+    await using lease = await this.#server.acquire(this.#server.askerOf(context), context.signal);
     return lease.value.getPrompt(name, values, { signal: context.signal });
   }
 
@@ -222,7 +226,7 @@ export class McpServerCapability
     value: string,
     context: CompileContext,
   ): Promise<readonly string[]> {
-    await using lease = await this.#acquire(this.#asker(context), context.signal);
+    await using lease = await this.#server.acquire(this.#server.askerOf(context), context.signal);
     if (lease.value.info.capabilities['completions'] === undefined) return [];
     return lease.value.complete(
       { type: 'prompt', name },
@@ -232,7 +236,7 @@ export class McpServerCapability
   }
 
   status(): CapabilityStatus {
-    const status = this.#connections.status?.(this.#server);
+    const status = this.#server.status();
     if (status === undefined) return { state: 'unknown' };
     const { state, since, retryAt, pid, calls, lastError } = status;
     return {
@@ -244,8 +248,7 @@ export class McpServerCapability
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { stop } of this.#heard.values()) stop();
-    this.#heard.clear();
+    this.#server.close();
     this.#burst.stop();
     this.#lists.clear();
   }
@@ -276,10 +279,10 @@ export class McpServerCapability
   ): Promise<ValueOf<Lists[K]>> {
     const kept = this.#listsOf(asker)[kind] as Kept<ValueOf<Lists[K]>>;
     const known = kept.value;
-    const state = this.#connections.status?.(this.#server, asker).state;
+    const state = this.#server.status(asker)?.state;
     if (known !== undefined && (state === 'lost' || state === 'idle')) return known;
     try {
-      await using lease = await this.#acquire(asker, signal);
+      await using lease = await this.#server.acquire(asker, signal);
       const client = lease.value;
       if (known !== undefined && kept.isFresh(client.generation)) return known;
       return await kept.read(async () => {
@@ -299,36 +302,6 @@ export class McpServerCapability
     for (const problem of listing.problems) context.report({ ...problem, source: this.id });
   }
 
-  async #acquire(asker: AcquireOptions, signal: AbortSignal | undefined) {
-    const who = { ...asker, ...until(signal) };
-    const lease = await this.#connections.acquire(this.#server, who).catch((error: unknown) => {
-      throw this.#located(error);
-    });
-    this.#hear(this.#key(asker), lease.value);
-    return lease;
-  }
-
-  /** A server that cannot be started is mended where it is configured. */
-  #located(error: unknown): unknown {
-    const { origin } = this.#options;
-    if (origin === undefined || !PatchbayError.isInstance(error) || error.code !== 'connect-failed')
-      return error;
-    return new PatchbayError(error.code, `${error.message} It is configured in ${origin}.`, {
-      cause: error.cause ?? error,
-      source: this.id,
-      ...(error.details === undefined ? {} : { details: error.details }),
-    });
-  }
-
-  /** Listens to a connection once: it stays the same while the processes behind it come and go. */
-  #hear(key: string, client: McpClient): void {
-    const before = this.#heard.get(key);
-    if (before?.client === client) return;
-    before?.stop();
-    const stop = client.onNotification((method, params) => this.#notified(key, method, params));
-    this.#heard.set(key, { client, stop });
-  }
-
   #notified(key: string, method: string, params: unknown): void {
     const change = CHANGES[method];
     if (change !== undefined) {
@@ -338,21 +311,17 @@ export class McpServerCapability
       const uri = (params as { readonly uri?: unknown } | undefined)?.uri;
       if (typeof uri === 'string') this.#changes.emit('resource_updated', toMcpUri(this.id, uri));
     } else if (method === 'patchbay/connection') {
-      if ((params as { readonly state?: string }).state === 'closed') {
-        this.#heard.get(key)?.stop();
-        this.#heard.delete(key);
-      }
       this.#changes.emit('status_changed');
     }
   }
 
   #definition(name: string, asker: AcquireOptions): ToolDefinition | undefined {
-    const listed = this.#lists.get(this.#key(asker))?.tools.value?.items ?? this.#static;
+    const listed = this.#lists.get(this.#server.keyOf(asker))?.tools.value?.items ?? this.#static;
     return listed.find((definition) => definition.name === name);
   }
 
   #listsOf(asker: AcquireOptions): Lists {
-    const key = this.#key(asker);
+    const key = this.#server.keyOf(asker);
     const lists = this.#lists.get(key) ?? emptyLists();
     this.#lists.set(key, lists);
     if (this.#lists.size > MAX_ASKERS) this.#lists.delete(this.#lists.keys().next().value!);
@@ -361,28 +330,10 @@ export class McpServerCapability
 
   #question(context: CompileContext): Question {
     return {
-      asker: this.#asker(context),
+      asker: this.#server.askerOf(context),
       signal: context.signal,
       report: (problem) => context.report(problem),
     };
-  }
-
-  /** Reads of the context only what decides about the connection: who reads less is asked less often. */
-  #asker(context: CompileContext): AcquireOptions {
-    const { sharing = 'identity' } = this.#server;
-    if (sharing === 'everyone') return {};
-    const { identity } = context;
-    const who = identity === undefined ? {} : { identity };
-    return sharing === 'session' ? { ...who, scope: context.scope } : who;
-  }
-
-  #key({ scope, identity }: AcquireOptions): string {
-    const { sharing = 'identity' } = this.#server;
-    if (sharing === 'everyone') return '';
-    return JSON.stringify([
-      identity?.id ?? '',
-      sharing === 'session' ? (scope?.session ?? '') : '',
-    ]);
   }
 }
 
