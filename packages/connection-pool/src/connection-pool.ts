@@ -116,7 +116,7 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
       const message = `Connecting to ${serverName(config)} was given up by its caller.`;
       throw new PatchbayError('aborted', message, { cause: signal.reason });
     }
-    return { value: connection.client, close, [Symbol.asyncDispose]: close };
+    return { value: connection.clientFor(config), close, [Symbol.asyncDispose]: close };
   }
 
   status(config: ServerConfig, options: AcquireOptions = {}): ConnectionStatus {

@@ -9,6 +9,7 @@ import {
   type RequestOptions,
   type ResourceEntry,
   type ResourceTemplate,
+  type ServerConfig,
   type ServerInfo,
   type ToolCallOptions,
   type ToolDefinition,
@@ -28,12 +29,15 @@ const DEFAULT_MS = { list: 30_000, read: 60_000, call: 300_000, callMax: 3_600_0
 /** The protocol side of a shared connection. Every use takes the connection that is there, or has it rebuilt. */
 export class PooledClient implements McpClient {
   readonly #connection: SharedConnection;
+  readonly #config: ServerConfig;
 
   /** Tools some of whose arguments are sent as headers too. */
   readonly #headerTools = new Map<string, ToolDefinition>();
 
-  constructor(connection: SharedConnection) {
+  /** `config`: those who share a connection may wish for other timeouts, and for other calls to be repeated. */
+  constructor(connection: SharedConnection, config: ServerConfig) {
     this.#connection = connection;
+    this.#config = config;
   }
 
   get info(): ServerInfo {
@@ -51,7 +55,7 @@ export class PooledClient implements McpClient {
   async listTools(options: RequestOptions = {}): Promise<Listing<ToolDefinition>> {
     const listing = await this.#list(TOOLS, 'tools', options);
     this.#headerTools.clear();
-    if (!isHttp(this.#connection.config) || this.info.era !== 'modern') return listing;
+    if (!isHttp(this.#config) || this.info.era !== 'modern') return listing;
     const problems = [...listing.problems];
     const items = listing.items.filter((tool) => {
       const found = headerParameters(tool.inputSchema);
@@ -84,7 +88,7 @@ export class PooledClient implements McpClient {
   }
 
   async callTool(name: string, args: unknown, options: ToolCallOptions = {}): Promise<ToolResult> {
-    const { timeouts, replay = 'safe' } = this.#connection.config;
+    const { timeouts, replay = 'safe' } = this.#config;
     const { signal, repeatable = false, timeoutMs = timeouts?.callMs ?? DEFAULT_MS.call } = options;
     const deadline = {
       idleMs: timeoutMs,
@@ -110,7 +114,7 @@ export class PooledClient implements McpClient {
         // What may have run is repeated once, if at all; what the server answered to is not.
         const again = replay === 'always' || (replay === 'safe' && repeatable);
         if (error.code === 'connection-lost' && again && attempt === 1) continue;
-        throw outcomeUnknown(name, error, serverName(this.#connection.config));
+        throw outcomeUnknown(name, error, serverName(this.#config));
       }
     }
   }
@@ -161,7 +165,7 @@ export class PooledClient implements McpClient {
 
   /** What problems of a list are said to come from. */
   get #source(): string {
-    return this.#connection.config.label ?? this.info.name ?? 'server';
+    return this.#config.label ?? this.info.name ?? 'server';
   }
 
   async #list<T>(
@@ -169,8 +173,7 @@ export class PooledClient implements McpClient {
     capability: string,
     options: RequestOptions,
   ): Promise<Listing<T>> {
-    const { signal, timeoutMs = this.#connection.config.timeouts?.listMs ?? DEFAULT_MS.list } =
-      options;
+    const { signal, timeoutMs = this.#config.timeouts?.listMs ?? DEFAULT_MS.list } = options;
     await this.#connection.open(signal);
     // Asked only where it is announced: a server without prompts need not know the question.
     if (this.info.capabilities[capability] === undefined) return { items: [], problems: [] };

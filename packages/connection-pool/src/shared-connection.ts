@@ -71,7 +71,7 @@ export class SharedConnection {
   generation = 0;
   /** When it was used last, in milliseconds since 1970. */
   usedAt: number = Date.now();
-  readonly client: McpClient;
+  readonly #clients = new Map<string, McpClient>();
 
   constructor(
     config: ServerConfig,
@@ -82,7 +82,6 @@ export class SharedConnection {
     this.#headers = headers;
     this.#host = host;
     this.#health = new Health(config, host.backOff, host.random);
-    this.client = new PooledClient(this);
   }
 
   get isIdle(): boolean {
@@ -104,6 +103,15 @@ export class SharedConnection {
       ...(pid === undefined || this.#health.state !== 'ready' ? {} : { pid }),
       calls: this.#calls,
     };
+  }
+
+  /** The same one for the same wishes: listeners can tell by it whether they know it. */
+  clientFor(config: ServerConfig): McpClient {
+    const { label, timeouts, replay } = config;
+    const wishes = JSON.stringify([label, timeouts, replay]);
+    const client = this.#clients.get(wishes) ?? new PooledClient(this, config);
+    this.#clients.set(wishes, client);
+    return client;
   }
 
   claim(): void {

@@ -274,6 +274,21 @@ describe.concurrent('every call ends', () => {
     expect(pool.inspect()[0]!.calls).toBe(3);
   });
 
+  it('as each of those who share the connection wishes', async () => {
+    await using pool = new ConnectionPool(fast);
+    const config = raw();
+    const patient = await open(pool, config);
+    const hasty = await open(pool, { ...config, timeouts: { callMs: 50 } });
+    const careful = await open(pool, { ...config, replay: 'never' });
+    await expect(hasty.callTool('slow', { ms: 400 })).rejects.toMatchObject({ code: 'timeout' });
+    expect(textOf(await patient.callTool('slow', { ms: 100 }))).toBe('slow');
+    expect(pool.inspect()).toMatchObject([{ calls: 2 }]);
+    await expect(careful.callTool('die', {}, { repeatable: true })).rejects.toMatchObject({
+      code: 'outcome-unknown',
+    });
+    expect(pool.inspect()).toMatchObject([{ calls: 3 }]);
+  });
+
   it('when it has no answer in time; a sign of life extends it, up to a maximum', async () => {
     await using pool = new ConnectionPool();
     const client = await open(pool, { ...raw(), timeouts: { callMaxMs: 400 } });
