@@ -39,9 +39,9 @@ const TABLE: Readonly<Record<string, Row>> = {
   registry: { internal: ['protocols'] },
   'connection-pool': {
     internal: ['protocols'],
-    libraries: ['undici'],
+    libraries: ['cross-spawn', 'undici'],
     peers: ['@modelcontextprotocol/client'],
-    atFirstUse: ['@modelcontextprotocol/client', 'undici', 'node:child_process'],
+    atFirstUse: ['@modelcontextprotocol/client', 'cross-spawn', 'undici', 'node:child_process'],
   },
   files: {
     internal: ['protocols'],

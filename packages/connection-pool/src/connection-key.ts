@@ -50,3 +50,13 @@ function audience(config: ServerConfig, { scope, identity }: AcquireOptions): re
 
 const sorted = (map: Readonly<Record<string, string>>): readonly (readonly [string, string])[] =>
   Object.entries(map).toSorted(([a], [b]) => (a < b ? -1 : 1));
+
+/** What people call a server: its label, and what is started or asked. Without secrets. */
+export function serverName(config: ServerConfig): string {
+  const target = isStdio(config)
+    ? config.command
+    : isHttp(config) && URL.canParse(config.url)
+      ? new URL(config.url).origin
+      : 'the injected client';
+  return config.label === undefined ? target : `"${config.label}" (${target})`;
+}

@@ -1,6 +1,7 @@
 import {
   PatchbayError,
   sha256Hex,
+  toPatchbayError,
   type AcquireOptions,
   type ConnectionProvider,
   type ConnectionStatus,
@@ -9,14 +10,15 @@ import {
   type McpClient,
   type Problem,
   type ServerConfig,
+  type ServerRequestHandlers,
 } from '@patchbay/protocols';
 
 import type { BackOff } from './back-off.ts';
-import { connectionKey, isHttp, isStdio } from './connection-key.ts';
-import type { Link } from './link.ts';
-import { PooledClient } from './pooled-client.ts';
+import { connectionKey, isHttp, isStdio, serverName } from './connection-key.ts';
+import { ExitGuard } from './exit-guard.ts';
 import { SharedConnection, type SharedConnectionHost } from './shared-connection.ts';
 import { Slots } from './slots.ts';
+import { Thrashing } from './thrashing.ts';
 
 export interface PoolOptions {
   /** How many child processes there may be at once. Default 20. Further ones wait, idle ones are closed first. */
@@ -33,6 +35,11 @@ export interface PoolOptions {
   readonly allowCommands?: readonly string[];
   /** Who we say we are. */
   readonly clientInfo?: { readonly name: string; readonly version: string };
+  /**
+   * Answers to what servers ask. Only what has a handler is announced to them. The handlers of a call are asked instead
+   * while it is the only one of its connection.
+   */
+  readonly handlers?: ServerRequestHandlers;
   readonly onProblem?: (problem: Problem) => void;
   /** Between 0 and 1, for the jitter. Default `Math.random`. */
   readonly random?: () => number;
@@ -55,17 +62,20 @@ const BACK_OFF: BackOff = { attempts: 3, firstMs: 1_000, maxMs: 60_000 };
 export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
   readonly #options: PoolOptions;
   readonly #connections = new Map<string, SharedConnection>();
+  /** The connection of an asker whose headers are made for each connect: new headers replace it. */
+  readonly #latest = new Map<string, SharedConnection>();
+  readonly #thrashing: Thrashing;
   readonly #host: SharedConnectionHost;
-  readonly #links = new Set<Link>();
   readonly #objectIds = new WeakMap<object, number>();
   #nextObjectId = 1;
   #generation = 0;
   #closing: Promise<void> | undefined;
-  /** Installed while there is a child process: it must not outlive ours. */
-  #exitHook: (() => void) | undefined;
 
   constructor(options: PoolOptions = {}) {
     this.#options = options;
+    this.#thrashing = new Thrashing(options.maxClients ?? 20, (problem) =>
+      options.onProblem?.(problem),
+    );
     this.#host = {
       backOff: { ...BACK_OFF, ...options.backOff },
       idleMs: options.idleMs ?? 300_000,
@@ -74,30 +84,24 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
       slots: new Slots(options.maxClients ?? 20, options.maxWaitMs ?? 30_000, () =>
         this.#closeIdle(),
       ),
-      linkOptions: {
+      connectOptions: {
         clientInfo: options.clientInfo ?? { name: 'patchbay', version: '0.0.0' },
         maxLineBytes: options.maxLineBytes ?? 64 * 1024 * 1024,
-      },
-      opened: (link) => {
-        this.#links.add(link);
-        this.#watchExit();
-      },
-      closed: (link) => {
-        this.#links.delete(link);
-        if (this.#links.size === 0) this.#unwatchExit();
+        guard: new ExitGuard(),
+        handlers: options.handlers ?? {},
       },
       problem: (problem) => options.onProblem?.(problem),
+      makesRoom: (connection) => this.#makesRoom(connection),
       ended: (connection) => {
-        for (const [key, known] of this.#connections)
-          if (known === connection) this.#connections.delete(key);
+        for (const map of [this.#connections, this.#latest])
+          for (const [key, known] of map) if (known === connection) map.delete(key);
       },
     };
   }
 
   async acquire(config: ServerConfig, options: AcquireOptions = {}): Promise<Lease<McpClient>> {
-    options.signal?.throwIfAborted();
-    const connection = await this.#connection(config, options);
-    connection.claim();
+    const { signal } = options;
+    const connection = await this.#claim(config, options);
     let open = true;
     const close = async () => {
       if (!open) return;
@@ -105,17 +109,21 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
       connection.release();
     };
     try {
-      await connection.open(options.signal);
+      await connection.open(signal);
     } catch (error) {
       await close();
-      throw error;
+      if (signal?.aborted !== true) throw error;
+      const message = `Connecting to ${serverName(config)} was given up by its caller.`;
+      throw new PatchbayError('aborted', message, { cause: signal.reason });
     }
-    return { value: new PooledClient(connection), close, [Symbol.asyncDispose]: close };
+    return { value: connection.clientFor(config), close, [Symbol.asyncDispose]: close };
   }
 
   status(config: ServerConfig, options: AcquireOptions = {}): ConnectionStatus {
+    const made = isHttp(config) && typeof config.headers === 'function';
     const headers = isHttp(config) && typeof config.headers === 'object' ? config.headers : {};
-    const known = this.#connections.get(this.#key(config, headers, options));
+    const key = this.#key(config, headers, options);
+    const known = made ? this.#latest.get(key) : this.#connections.get(key);
     return (
       known?.status() ?? {
         state: this.#closing === undefined ? 'idle' : 'closed',
@@ -128,7 +136,7 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
   inspect(): readonly InspectedConnection[] {
     return [...this.#connections].map(([key, connection]) => ({
       key: sha256Hex(key).slice(0, 12),
-      server: describe(connection.config),
+      server: connection.config.label ?? serverName(connection.config),
       ...connection.status(),
     }));
   }
@@ -145,17 +153,32 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
     return this.close();
   }
 
-  async #connection(config: ServerConfig, options: AcquireOptions): Promise<SharedConnection> {
+  /** The connection, claimed in the same moment: nobody can close it for being idle in between. */
+  async #claim(config: ServerConfig, options: AcquireOptions): Promise<SharedConnection> {
     this.#check(config);
     const headers = await headersFor(config, options.identity);
     if (this.#closing !== undefined)
       throw new PatchbayError('closed', 'The connection pool was closed; make another one.');
     const key = this.#key(config, headers, options);
     const known = this.#connections.get(key);
-    if (known !== undefined && !known.isClosed) return known;
+    if (known !== undefined && !known.isClosed) {
+      known.claim();
+      return known;
+    }
     const made = new SharedConnection(config, headers, this.#host);
+    made.claim();
     this.#connections.set(key, made);
+    if (isStdio(config)) this.#thrashing.made(key);
+    if (isHttp(config) && typeof config.headers === 'function')
+      this.#replace(config, options, made);
     return made;
+  }
+
+  /** The headers of an asker are others than before, a token was renewed, say: what used the old ones ends. */
+  #replace(config: ServerConfig, options: AcquireOptions, made: SharedConnection): void {
+    const asker = this.#key(config, {}, options);
+    this.#latest.get(asker)?.closeWhenIdle();
+    this.#latest.set(asker, made);
   }
 
   #check(config: ServerConfig): void {
@@ -181,28 +204,20 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
     });
   }
 
+  #makesRoom(connection: SharedConnection): void {
+    for (const [key, known] of this.#connections)
+      if (known === connection) this.#thrashing.closed(key);
+  }
+
   /** Makes room for a process that is wanted. */
   #closeIdle(): boolean {
-    const idle = [...this.#connections.values()].find(
-      (connection) =>
-        connection.isIdle && isStdio(connection.config) && connection.status().state === 'ready',
-    );
-    void idle?.close();
-    return idle !== undefined;
-  }
-
-  #watchExit(): void {
-    if (this.#exitHook !== undefined || typeof process === 'undefined') return;
-    this.#exitHook = () => {
-      for (const link of this.#links) link.killNow();
-    };
-    process.on('exit', this.#exitHook);
-  }
-
-  #unwatchExit(): void {
-    if (this.#exitHook === undefined) return;
-    process.off('exit', this.#exitHook);
-    this.#exitHook = undefined;
+    const [idle] = [...this.#connections.values()]
+      .filter((one) => one.isIdle && isStdio(one.config) && one.status().state === 'ready')
+      .toSorted((a, b) => a.usedAt - b.usedAt);
+    if (idle === undefined) return false;
+    this.#makesRoom(idle);
+    void idle.close();
+    return true;
   }
 }
 
@@ -211,12 +226,13 @@ async function headersFor(
   identity: Identity | undefined,
 ): Promise<Readonly<Record<string, string>>> {
   if (!isHttp(config) || config.headers === undefined) return {};
-  return typeof config.headers === 'function' ? config.headers(identity) : config.headers;
-}
-
-function describe(config: ServerConfig): string {
-  if (config.label !== undefined) return config.label;
-  if (isStdio(config)) return config.command;
-  if (isHttp(config)) return URL.canParse(config.url) ? new URL(config.url).origin : 'invalid url';
-  return 'injected client';
+  if (typeof config.headers !== 'function') return config.headers;
+  try {
+    return await config.headers(identity);
+  } catch (cause) {
+    const what = `The headers of ${serverName(config)} could not be made`;
+    throw toPatchbayError(cause, identity === undefined ? 'identity-required' : 'connect-failed', {
+      what,
+    });
+  }
 }

@@ -9,14 +9,17 @@ import {
   type RequestOptions,
   type ResourceEntry,
   type ResourceTemplate,
+  type ServerConfig,
   type ServerInfo,
   type ToolCallOptions,
   type ToolDefinition,
   type ToolResult,
 } from '@patchbay/protocols';
 
-import { withDeadline } from './deadline.ts';
-import type { Link } from './link.ts';
+import { isHttp, serverName } from './connection-key.ts';
+import { withDeadline, type DeadlineOptions } from './deadline.ts';
+import { headerParameters } from './http/header-parameters.ts';
+import type { LinkRequest } from './link.ts';
 import type { SharedConnection } from './shared-connection.ts';
 import { isObject, text, toPromptMessages, toResourcePart, toToolResult } from './wire-content.ts';
 import { PROMPTS, readAllPages, RESOURCES, TEMPLATES, TOOLS, type WireList } from './wire-lists.ts';
@@ -26,9 +29,15 @@ const DEFAULT_MS = { list: 30_000, read: 60_000, call: 300_000, callMax: 3_600_0
 /** The protocol side of a shared connection. Every use takes the connection that is there, or has it rebuilt. */
 export class PooledClient implements McpClient {
   readonly #connection: SharedConnection;
+  readonly #config: ServerConfig;
 
-  constructor(connection: SharedConnection) {
+  /** Tools some of whose arguments are sent as headers too. */
+  readonly #headerTools = new Map<string, ToolDefinition>();
+
+  /** `config`: those who share a connection may wish for other timeouts, and for other calls to be repeated. */
+  constructor(connection: SharedConnection, config: ServerConfig) {
     this.#connection = connection;
+    this.#config = config;
   }
 
   get info(): ServerInfo {
@@ -43,8 +52,27 @@ export class PooledClient implements McpClient {
     return this.#connection.listen(listener);
   }
 
-  listTools(options: RequestOptions = {}): Promise<Listing<ToolDefinition>> {
-    return this.#list(TOOLS, 'tools', options);
+  async listTools(options: RequestOptions = {}): Promise<Listing<ToolDefinition>> {
+    const listing = await this.#list(TOOLS, 'tools', options);
+    this.#headerTools.clear();
+    if (!isHttp(this.#config) || this.info.era !== 'modern') return listing;
+    const problems = [...listing.problems];
+    const items = listing.items.filter((tool) => {
+      const found = headerParameters(tool.inputSchema);
+      if ('fault' in found) {
+        const message = `${JSON.stringify(tool.name)} is left out: ${found.fault}.`;
+        problems.push({
+          source: this.#source,
+          code: 'protocol-error',
+          severity: 'warning',
+          message,
+        });
+        return false;
+      }
+      if (found.length > 0) this.#headerTools.set(tool.name, tool);
+      return true;
+    });
+    return { items, problems };
   }
 
   listResources(options: RequestOptions = {}): Promise<Listing<ResourceEntry>> {
@@ -60,13 +88,8 @@ export class PooledClient implements McpClient {
   }
 
   async callTool(name: string, args: unknown, options: ToolCallOptions = {}): Promise<ToolResult> {
-    const { timeouts, replay = 'safe' } = this.#connection.config;
-    const {
-      signal,
-      onProgress,
-      repeatable = false,
-      timeoutMs = timeouts?.callMs ?? DEFAULT_MS.call,
-    } = options;
+    const { timeouts, replay = 'safe' } = this.#config;
+    const { signal, repeatable = false, timeoutMs = timeouts?.callMs ?? DEFAULT_MS.call } = options;
     const deadline = {
       idleMs: timeoutMs,
       totalMs: timeouts?.callMaxMs ?? Math.max(DEFAULT_MS.callMax, timeoutMs),
@@ -76,18 +99,22 @@ export class PooledClient implements McpClient {
     const params = { name, ...(isObject(args) ? { arguments: args } : {}) };
     for (let attempt = 1; ; attempt++) {
       try {
-        const result = await this.#request('tools/call', params, deadline, (progress) =>
-          onProgress?.(progress),
-        );
+        const tool = this.#headerTools.get(name);
+        const result = await this.#request('tools/call', params, deadline, { ...options, tool });
         return toToolResult(result);
       } catch (thrown) {
         const error = toPatchbayError(thrown, 'protocol-error');
-        if (error.code !== 'connection-lost') throw error;
-        const neverRan = error.details?.['neverSent'] === true;
-        const again = replay !== 'never' && (neverRan || repeatable || replay === 'always');
-        // What was never sent can be sent again without harm; what may have run is repeated once, if at all.
-        if (again && attempt < (neverRan ? 4 : 2)) continue;
-        throw neverRan ? error : outcomeUnknown(name, error);
+        if (!mayHaveRun(error)) {
+          if (error.code !== 'connection-lost') throw error;
+          // What never ran can be sent again without harm; where the server forgot us, once.
+          const attempts = error.details?.['sessionEnded'] === true ? 2 : 4;
+          if (replay === 'never' || attempt >= attempts) throw error;
+          continue;
+        }
+        // What may have run is repeated once, if at all; what the server answered to is not.
+        const again = replay === 'always' || (replay === 'safe' && repeatable);
+        if (error.code === 'connection-lost' && again && attempt === 1) continue;
+        throw outcomeUnknown(name, error, serverName(this.#config));
       }
     }
   }
@@ -136,13 +163,17 @@ export class PooledClient implements McpClient {
     return this.#read(method, params, options);
   }
 
+  /** What problems of a list are said to come from. */
+  get #source(): string {
+    return this.#config.label ?? this.info.name ?? 'server';
+  }
+
   async #list<T>(
     list: WireList<T>,
     capability: string,
     options: RequestOptions,
   ): Promise<Listing<T>> {
-    const { signal, timeoutMs = this.#connection.config.timeouts?.listMs ?? DEFAULT_MS.list } =
-      options;
+    const { signal, timeoutMs = this.#config.timeouts?.listMs ?? DEFAULT_MS.list } = options;
     await this.#connection.open(signal);
     // Asked only where it is announced: a server without prompts need not know the question.
     if (this.info.capabilities[capability] === undefined) return { items: [], problems: [] };
@@ -154,7 +185,7 @@ export class PooledClient implements McpClient {
           ...(signal === undefined ? {} : { signal }),
           timeoutMs: Math.max(1, until - performance.now()),
         }),
-      this.info.name ?? 'server',
+      this.#source,
     );
   }
 
@@ -180,63 +211,59 @@ export class PooledClient implements McpClient {
   #request(
     method: string,
     params: Readonly<Record<string, unknown>>,
-    deadline: Omit<Parameters<typeof withDeadline>[0], never>,
-    onProgress?: (progress: { readonly progress: number }) => void,
+    deadline: DeadlineOptions,
+    {
+      onProgress,
+      handlers,
+      tool,
+    }: Pick<ToolCallOptions, 'onProgress' | 'handlers'> & Pick<LinkRequest, 'tool'> = {},
   ): Promise<unknown> {
     return withDeadline(deadline, ({ signal, alive }) =>
       this.#connection.use(async (link) => {
         try {
           return await link.request(method, params, {
             signal,
+            handlers,
+            tool,
             onProgress: (progress) => {
               alive();
               onProgress?.(progress);
             },
           });
         } catch (error) {
-          const failure = requestError(error, link, method);
-          if (failure.details?.['neverSent'] === true) this.#connection.retire(link);
-          throw failure;
+          if (cannotSend(error)) this.#connection.retire(link, error);
+          throw error;
         }
       }, signal),
     );
   }
 }
 
-/** What a failed request came from: the connection, or the server's answer. */
-function requestError(thrown: unknown, link: Link, method: string): PatchbayError {
-  if (PatchbayError.isInstance(thrown)) return thrown;
-  const code: unknown = isCoded(thrown) ? thrown.code : undefined;
-  if (link.lost !== undefined) {
-    return new PatchbayError('connection-lost', link.lost.message, {
-      cause: thrown,
-      ...(link.lost.details ? { details: link.lost.details } : {}),
-    });
-  }
-  if (code === 'CONNECTION_CLOSED' || code === 'NOT_CONNECTED') {
-    return new PatchbayError('connection-lost', 'The connection to the server was closed.', {
-      cause: thrown,
-      ...(code === 'NOT_CONNECTED' ? { details: { neverSent: true } } : {}),
-    });
-  }
-  const message = thrown instanceof Error ? thrown.message : String(thrown);
-  return new PatchbayError('protocol-error', `The server refused ${method}: ${message}`, {
-    cause: thrown,
-    details: {
-      ...(typeof code === 'number' ? { rpcCode: code } : {}),
-      ...(isCoded(thrown) && thrown.data !== undefined ? { data: thrown.data } : {}),
-    },
-  });
-}
-
-function outcomeUnknown(name: string, cause: PatchbayError): PatchbayError {
-  return new PatchbayError(
-    'outcome-unknown',
-    `The connection was lost during the call of ${JSON.stringify(name)}; it may or may not have run. Look before you call it again. (${cause.message})`,
-    { cause, details: { ...cause.details, tool: name } },
+/** Nothing can be sent over this link: the server is not reached, or forgot us. */
+function cannotSend(error: unknown): error is PatchbayError {
+  return (
+    PatchbayError.isInstance(error) &&
+    error.code === 'connection-lost' &&
+    error.details?.['neverRan'] === true
   );
 }
 
-function isCoded(value: unknown): value is { readonly code: unknown; readonly data?: unknown } {
-  return typeof value === 'object' && value !== null && 'code' in value;
+/** Whether a failed call may have had its effect. */
+function mayHaveRun({ code, details }: PatchbayError): boolean {
+  if (details?.['neverRan'] === true) return false;
+  // The answer was too large to be read; where it is not known whose it was, the connection is gone.
+  if (code === 'connection-lost' || (code === 'too-large' && details?.['limit'] === undefined))
+    return true;
+  // A server that answers with 5xx may have failed in the middle.
+  return (
+    code === 'protocol-error' && typeof details?.['status'] === 'number' && details['status'] >= 500
+  );
+}
+
+function outcomeUnknown(tool: string, cause: PatchbayError, server: string): PatchbayError {
+  return new PatchbayError(
+    'outcome-unknown',
+    `The connection to ${server} was lost during the call of ${JSON.stringify(tool)}; it may or may not have run. Look before you call it again. (${cause.message})`,
+    { cause, details: { ...cause.details, tool } },
+  );
 }

@@ -3,13 +3,18 @@ import {
   problemFrom,
   toPatchbayError,
   type ConnectionStatus,
+  type McpClient,
   type Problem,
   type ServerConfig,
 } from '@patchbay/protocols';
 
-import { waitMs, type BackOff } from './back-off.ts';
+import type { BackOff } from './back-off.ts';
 import { isStdio } from './connection-key.ts';
-import { connect, type Link, type LinkEvents, type LinkOptions } from './link.ts';
+import { connect, type ConnectOptions } from './connect.ts';
+import { Health } from './health.ts';
+import type { Link, LinkEvents } from './link.ts';
+import { abortable, pause } from './pause.ts';
+import { PooledClient } from './pooled-client.ts';
 import type { Slots } from './slots.ts';
 
 /** What a shared connection needs of its pool. */
@@ -17,20 +22,21 @@ export interface SharedConnectionHost {
   readonly backOff: BackOff;
   readonly idleMs: number;
   readonly slots: Slots;
-  readonly linkOptions: Omit<LinkOptions, 'signal' | 'headers' | 'connectMs'>;
+  readonly connectOptions: Pick<
+    ConnectOptions,
+    'clientInfo' | 'maxLineBytes' | 'handlers' | 'guard'
+  >;
   readonly random: () => number;
   /** Numbers that no other connection of the pool has had. */
   nextGeneration(): number;
   problem(problem: Problem): void;
+  /** It is idle, and closed for the sake of another process. */
+  makesRoom(connection: SharedConnection): void;
   /** It was idle for long enough, or made room: the pool forgets it. */
   ended(connection: SharedConnection): void;
-  /** A process or socket is there, which must not outlive our own process. */
-  opened(link: Link): void;
-  closed(link: Link): void;
 }
 
 const CONNECT_MS = 30_000;
-const LAST_ANSWERS_MS = 2_000;
 const CONNECTION_CHANGED = 'patchbay/connection';
 
 /**
@@ -44,21 +50,28 @@ export class SharedConnection {
   readonly #listeners = new Set<(method: string, params: unknown) => void>();
   #link: Link | undefined;
   #connecting: Promise<Link> | undefined;
-  #state: ConnectionStatus['state'] = 'idle';
-  #since = Date.now();
-  #retryAt: number | undefined;
-  #lastError: Problem | undefined;
-  #failures = 0;
+  readonly #health: Health;
   #wasReady = false;
+  #era: ConnectOptions['era'];
+  /** Whether a process that dies of the first question is started once more. */
+  #respawn = true;
+  /** The link replaces one over which nothing could be sent any more. If that is true of this one too, it is no use. */
+  #replaces = false;
   #calls = 0;
   #leases = 0;
   #inFlight = 0;
+  /** Set while it waits for a free process: ended when nobody wants one any more. */
+  #queueing: AbortController | undefined;
   #idleTimer: ReturnType<typeof setTimeout> | undefined;
   readonly #ended = new AbortController();
   readonly #endings = new Set<Promise<void>>();
   #closing: Promise<void> | undefined;
   #noise = 0;
+  #closeWhenIdle = false;
   generation = 0;
+  /** When it was used last, in milliseconds since 1970. */
+  usedAt: number = Date.now();
+  readonly #clients = new Map<string, McpClient>();
 
   constructor(
     config: ServerConfig,
@@ -68,6 +81,7 @@ export class SharedConnection {
     this.config = config;
     this.#headers = headers;
     this.#host = host;
+    this.#health = new Health(config, host.backOff, host.random);
   }
 
   get isIdle(): boolean {
@@ -85,13 +99,19 @@ export class SharedConnection {
   status(): ConnectionStatus {
     const pid = this.#link?.pid;
     return {
-      state: this.#state,
-      since: new Date(this.#since).toISOString(),
-      ...(this.#retryAt === undefined ? {} : { retryAt: new Date(this.#retryAt).toISOString() }),
-      ...(pid === undefined || this.#state !== 'ready' ? {} : { pid }),
+      ...this.#health.status(),
+      ...(pid === undefined || this.#health.state !== 'ready' ? {} : { pid }),
       calls: this.#calls,
-      ...(this.#lastError === undefined ? {} : { lastError: this.#lastError }),
     };
+  }
+
+  /** The same one for the same wishes: listeners can tell by it whether they know it. */
+  clientFor(config: ServerConfig): McpClient {
+    const { label, timeouts, replay } = config;
+    const wishes = JSON.stringify([label, timeouts, replay]);
+    const client = this.#clients.get(wishes) ?? new PooledClient(this, config);
+    this.#clients.set(wishes, client);
+    return client;
   }
 
   claim(): void {
@@ -128,6 +148,12 @@ export class SharedConnection {
     await this.#ready(signal);
   }
 
+  /** Ends it as soon as nobody uses it. */
+  closeWhenIdle(): void {
+    this.#closeWhenIdle = true;
+    this.#rest();
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -152,103 +178,118 @@ export class SharedConnection {
     const link = this.#link;
     if (link !== undefined && link.lost === undefined) return link;
     if (link?.lost !== undefined) this.#lost(link, link.lost);
-    if (this.#state === 'degraded' && this.#retryAt !== undefined && Date.now() < this.#retryAt) {
-      throw new PatchbayError(
-        'unavailable',
-        `The server is not available: ${this.#lastError?.message ?? 'it could not be reached'} It is tried again at ${new Date(this.#retryAt).toISOString()}.`,
-        {
-          cause: this.#lastError?.cause,
-          details: { retryAt: new Date(this.#retryAt).toISOString() },
-        },
-      );
-    }
-    this.#connecting ??= this.#connect().finally(() => (this.#connecting = undefined));
+    this.#health.check();
+    this.#connecting ??= this.#connect().finally(() => {
+      this.#connecting = undefined;
+      this.#rest();
+    });
     return abortable(this.#connecting, signal);
   }
 
   async #connect(): Promise<Link> {
     // A connection that was lost is worth several attempts; one that never was, or is given up, gets one.
-    const attempts = this.#wasReady && this.#state === 'lost' ? this.#host.backOff.attempts : 1;
+    const attempts =
+      this.#wasReady && this.#health.state === 'lost' ? this.#host.backOff.attempts : 1;
     this.#to('connecting');
     for (let attempt = 1; ; attempt++) {
       try {
         const link = await this.#attempt();
         this.#link = link;
-        this.#failures = 0;
+        // One that comes to nothing again and again waits longer each time.
+        this.#health.recovered(!this.#replaces);
         this.#wasReady = true;
-        this.#lastError = undefined;
+        this.#respawn = true;
+        this.#era = link.info.era;
         this.generation = this.#host.nextGeneration();
-        this.#to('ready');
+        if (this.#closing === undefined) this.#to('ready');
         return link;
       } catch (thrown) {
         const error = toPatchbayError(thrown, 'connect-failed');
         if (this.#closing !== undefined) throw closed();
-        this.#failures++;
-        this.#lastError = problemFrom('connection', error);
-        const wait = waitMs(this.#failures, this.#host.backOff, this.#host.random);
-        if (attempt >= attempts || error.code === 'pool-exhausted') {
-          this.#to('degraded', Date.now() + wait);
-          throw new PatchbayError(error.code, error.message, {
-            cause: error.cause ?? error,
-            details: { ...error.details, retryAt: new Date(this.#retryAt!).toISOString() },
-          });
+        if (error.code === 'aborted') {
+          this.#to('idle');
+          throw error;
         }
+        // It died: of the first question, or whatever is asked. What was not tried this time is tried the next time.
+        if (error.details?.['exitCode'] !== undefined) this.#respawn = !this.#respawn;
+        const wait = this.#health.failed(error);
+        if (attempt >= attempts || !mayPass(error)) throw this.#giveUp(error, wait);
         await pause(wait, this.#ended.signal);
       }
     }
   }
 
   async #attempt(): Promise<Link> {
-    const { slots, linkOptions } = this.#host;
+    const { slots, connectOptions } = this.#host;
     const { signal } = this.#ended;
     const counted = isStdio(this.config);
-    if (counted) await slots.take(signal);
+    if (counted) await this.#queue();
     let link: Link | undefined;
     try {
       const events: LinkEvents = {
         onNotification: (method, params) => this.#tell(method, params),
         onLost: (error) => this.#lost(link, error),
         onNoise: (sample) => this.#heardNoise(sample),
+        onDeaf: () => link !== undefined && this.retire(link),
       };
       const connectMs = this.config.timeouts?.connectMs ?? CONNECT_MS;
       link = await connect(
         this.config,
-        { ...linkOptions, connectMs, headers: this.#headers, signal },
+        {
+          ...connectOptions,
+          connectMs,
+          headers: this.#headers,
+          era: this.#era,
+          respawn: this.#respawn,
+          signal,
+        },
         events,
       );
-      this.#host.opened(link);
       return link;
     } finally {
       if (counted && link === undefined) slots.release();
     }
   }
 
+  async #queue(): Promise<void> {
+    const queueing = new AbortController();
+    this.#queueing = queueing;
+    try {
+      await this.#host.slots.take(AbortSignal.any([this.#ended.signal, queueing.signal]));
+    } finally {
+      this.#queueing = undefined;
+    }
+  }
+
   #lost(link: Link | undefined, error: PatchbayError): void {
     if (link === undefined || this.#link !== link) return;
     this.#link = undefined;
-    this.#lastError = problemFrom('connection', error);
+    this.#health.lost(error);
+    this.#replaces = false;
     this.#ending(this.#end(link));
     this.#to('lost');
   }
 
   /**
    * Nothing can be sent over a link any more: the next use makes another one. Answers that are still under way over the
-   * old one are waited for.
+   * old one are waited for. One that replaced another and never answered anything is given up for a while.
    */
-  retire(link: Link): void {
+  retire(link: Link, why?: PatchbayError): void {
     if (this.#link !== link) return;
     this.#link = undefined;
-    this.#to('lost');
-    const waiting = pause(LAST_ANSWERS_MS, this.#ended.signal).catch(() => undefined);
-    this.#ending(Promise.race([link.ended, waiting]).then(() => this.#end(link)));
+    this.#ending(link.drain(this.#ended.signal).then(() => this.#end(link)));
+    if (this.#replaces && link.answered === 0 && why !== undefined) {
+      this.#giveUp(why, this.#health.failed(why));
+    } else {
+      this.#replaces = why !== undefined;
+      this.#to('lost');
+    }
   }
 
   /** Closing waits for what is ending. */
   #ending(end: Promise<void>): void {
     const settled = end
-      .catch((error: unknown) =>
-        this.#host.problem(problemFrom(this.config.label ?? 'connection', error)),
-      )
+      .catch((error: unknown) => this.#host.problem(problemFrom(this.#health.name, error)))
       .finally(() => this.#endings.delete(settled));
     this.#endings.add(settled);
   }
@@ -257,16 +298,19 @@ export class SharedConnection {
     try {
       await link.close();
     } finally {
-      this.#host.closed(link);
       if (isStdio(this.config)) this.#host.slots.release();
     }
   }
 
-  #to(state: ConnectionStatus['state'], retryAt?: number): void {
-    this.#state = state;
-    this.#since = Date.now();
-    this.#retryAt = retryAt;
+  #to(state: 'idle' | 'connecting' | 'ready' | 'lost' | 'closed'): void {
+    this.#health.to(state);
     if (state !== 'connecting') this.#tell(CONNECTION_CHANGED, { state });
+  }
+
+  #giveUp(error: PatchbayError, waitForMs: number): PatchbayError {
+    const told = this.#health.giveUp(error, waitForMs);
+    this.#tell(CONNECTION_CHANGED, { state: 'degraded' });
+    return told;
   }
 
   #tell(method: string, params: unknown): void {
@@ -278,7 +322,7 @@ export class SharedConnection {
     if (this.#noise++ > 0) return;
     const message = `The server writes something else than messages to its output, for example: ${JSON.stringify(sample)}. It should write that to stderr.`;
     this.#host.problem({
-      source: this.config.label ?? 'connection',
+      source: this.#health.name,
       code: 'protocol-error',
       severity: 'warning',
       message,
@@ -286,9 +330,15 @@ export class SharedConnection {
   }
 
   #rest(): void {
+    if (this.#leases === 0 && this.#inFlight === 0)
+      this.#queueing?.abort(new PatchbayError('aborted', 'Nobody waits for it any more.'));
     if (!this.isIdle || this.#closing !== undefined) return;
     clearTimeout(this.#idleTimer);
-    if (this.#host.slots.isWanted && isStdio(this.config)) {
+    this.usedAt = Date.now();
+    if (this.#closeWhenIdle) {
+      void this.close();
+    } else if (this.#host.slots.isWanted && isStdio(this.config)) {
+      this.#host.makesRoom(this);
       void this.close();
     } else if (Number.isFinite(this.#host.idleMs)) {
       this.#idleTimer = setTimeout(() => void this.close(), this.#host.idleMs);
@@ -301,26 +351,9 @@ function closed(): PatchbayError {
   return new PatchbayError('closed', 'The connection was closed.');
 }
 
-/** Waits for something shared; giving up does not end it for the others. */
-async function abortable<T>(shared: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return shared;
-  let onAbort: (() => void) | undefined;
-  try {
-    return await new Promise<T>((resolve, reject) => {
-      onAbort = () => reject(signal.reason as Error);
-      signal.addEventListener('abort', onAbort, { once: true });
-      shared.then(resolve, reject);
-    });
-  } finally {
-    if (onAbort !== undefined) signal.removeEventListener('abort', onAbort);
-  }
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  try {
-    await abortable(new Promise<void>((resolve) => (timer = setTimeout(resolve, ms))), signal);
-  } finally {
-    clearTimeout(timer);
-  }
+/** Whether waiting a little may help: not where nothing is free, nothing is there to start, or the server said no. */
+function mayPass({ code, details }: PatchbayError): boolean {
+  const { status, errno } = details ?? {};
+  if (typeof status === 'number') return status >= 500 || status === 408 || status === 429;
+  return code !== 'pool-exhausted' && code !== 'invalid-config' && errno !== 'ENOENT';
 }

@@ -40,15 +40,17 @@ export async function readAllPages<T>(
       message: `${list.method}: ${why}`,
     });
   const seen = new Set<string>();
+  let position = 0;
   let cursor: string | undefined;
   for (let pages = 1; ; pages++) {
     const result = await page(cursor);
     const entries = isObject(result) ? result[list.field] : undefined;
     if (!Array.isArray(entries)) problem(`the answer has no list \`${list.field}\`.`);
-    for (const [i, entry] of (Array.isArray(entries) ? entries : []).entries()) {
+    for (const entry of Array.isArray(entries) ? entries : []) {
       const read = isObject(entry) ? list.read(entry) : 'it is no object';
       if (typeof read !== 'string') items.push(read);
-      else problem(`entry ${items.length + i + 1} (${nameOf(entry)}) is left out: ${read}.`);
+      else problem(`${list.field}[${position}] (${nameOf(entry)}) is left out: ${read}.`);
+      position++;
     }
     const next = isObject(result) ? text(result['nextCursor']) : undefined;
     if (next === undefined) break;

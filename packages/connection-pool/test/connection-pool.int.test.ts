@@ -1,6 +1,6 @@
 import { ConnectionPool, type PoolOptions } from '@patchbay/connection-pool';
 import type { McpClient, Problem, StdioServerConfig } from '@patchbay/protocols';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 
 import { behindShell, groupMembers, raw } from './servers.ts';
 
@@ -13,7 +13,7 @@ async function open(pool: ConnectionPool, config: StdioServerConfig): Promise<Mc
 const textOf = ({ content }: { readonly content: readonly unknown[] }) =>
   (content[0] as { text: string }).text;
 
-describe('sharing', () => {
+describe.concurrent('sharing', () => {
   it('makes one process for a hundred concurrent first uses', async () => {
     await using pool = new ConnectionPool();
     const config = raw();
@@ -55,10 +55,21 @@ describe('sharing', () => {
     const lease = await pool.acquire(raw());
     const { pid } = pool.inspect()[0]!;
     await lease.close();
-    await expect.poll(() => groupMembers(pid!)).toBe(0);
+    await vi.waitFor(() => expect(groupMembers(pid!)).toBe(0));
     expect(pool.inspect()).toEqual([]);
     await using again = await pool.acquire(raw());
     expect(textOf(await again.value.callTool('echo', { text: 'hi' }))).toBe('hi');
+  });
+
+  it('closes for being idle what was given up while it connected', async () => {
+    await using pool = new ConnectionPool({ idleMs: 5 });
+    const config = raw({ init: 'slow' });
+    const stop = new AbortController();
+    const gaveUp = pool.acquire(config, { signal: stop.signal });
+    await vi.waitFor(() => expect(pool.status(config)).toMatchObject({ state: 'connecting' }));
+    stop.abort();
+    await expect(gaveUp).rejects.toMatchObject({ code: 'aborted' });
+    await vi.waitFor(() => expect(pool.inspect()).toEqual([]));
   });
 
   it('lets further processes wait in order, closes idle ones first, and gives up with a clear error', async () => {
@@ -77,7 +88,7 @@ describe('sharing', () => {
   });
 });
 
-describe('processes', () => {
+describe.concurrent('processes', () => {
   it.each([
     ['a polite server', raw()],
     ['a server behind a shell', behindShell()],
@@ -90,7 +101,6 @@ describe('processes', () => {
     expect(groupMembers(pid!)).toBeGreaterThan(0);
     await Promise.all([pool.close(), pool.close()]);
     expect(groupMembers(pid!)).toBe(0);
-    expect(process.listenerCount('exit')).toBe(process.listeners('exit').length);
     await expect(pool.acquire(config)).rejects.toMatchObject({ code: 'closed' });
   });
 
@@ -124,9 +134,14 @@ describe('processes', () => {
     expect(textOf(await client.callTool('huge', { bytes: 10_000_000 })).length).toBe(10_000_000);
     await using small = new ConnectionPool({ ...fast, maxLineBytes: 1_000_000 });
     const bounded = await open(small, raw());
+    const { pid } = small.inspect()[0]!;
+    const other = bounded.callTool('slow', { ms: 200 });
     await expect(bounded.callTool('huge', { bytes: 10_000_000 })).rejects.toMatchObject({
-      code: 'outcome-unknown',
+      code: 'too-large',
+      message: expect.stringContaining('1000000 bytes'),
     });
+    expect(textOf(await other)).toBe('slow');
+    expect(small.inspect()[0]!.pid).toBe(pid);
     expect(textOf(await bounded.callTool('echo', { text: 'on' }))).toBe('on');
   });
 
@@ -136,7 +151,7 @@ describe('processes', () => {
   });
 });
 
-describe('a failed start', () => {
+describe.concurrent('a failed start', () => {
   it.each([
     [
       'a command that is not there',
@@ -201,14 +216,15 @@ describe('a failed start', () => {
     const stop = new AbortController();
     const config = raw({ init: 'slow' });
     const [gaveUp, waited] = [pool.acquire(config, { signal: stop.signal }), pool.acquire(config)];
-    stop.abort(new Error('not interested'));
-    await expect(gaveUp).rejects.toThrow('not interested');
+    const reason = new Error('not interested');
+    stop.abort(reason);
+    await expect(gaveUp).rejects.toMatchObject({ code: 'aborted', cause: reason });
     await using lease = await waited;
     expect(lease.value.info.name).toBe('raw');
   });
 });
 
-describe('eras', () => {
+describe.concurrent('eras', () => {
   it.each([
     ['an older server that refuses the probe', raw({ discover: 'error' }), 'legacy'],
     ['an older server that exits at the probe', raw({ discover: 'exit' }), 'legacy'],
@@ -222,7 +238,7 @@ describe('eras', () => {
   });
 });
 
-describe('every call ends', () => {
+describe.concurrent('every call ends', () => {
   it('when the server dies: the outcome is unknown, the next call works', async () => {
     await using pool = new ConnectionPool(fast);
     const client = await open(pool, raw());
@@ -244,7 +260,7 @@ describe('every call ends', () => {
     const call = client.callTool('never', {});
     process.kill(pid!, 'SIGKILL');
     await expect(call).rejects.toMatchObject({ code: 'outcome-unknown' });
-    await expect.poll(() => groupMembers(pid!)).toBe(0);
+    await vi.waitFor(() => expect(groupMembers(pid!)).toBe(0));
   });
 
   it('is repeated after a loss only if it may be', async () => {
@@ -256,6 +272,21 @@ describe('every call ends', () => {
     expect(pool.inspect()[0]!.calls).toBe(2);
     await expect(client.callTool('die', {})).rejects.toMatchObject({ code: 'outcome-unknown' });
     expect(pool.inspect()[0]!.calls).toBe(3);
+  });
+
+  it('as each of those who share the connection wishes', async () => {
+    await using pool = new ConnectionPool(fast);
+    const config = raw();
+    const patient = await open(pool, config);
+    const hasty = await open(pool, { ...config, timeouts: { callMs: 50 } });
+    const careful = await open(pool, { ...config, replay: 'never' });
+    await expect(hasty.callTool('slow', { ms: 400 })).rejects.toMatchObject({ code: 'timeout' });
+    expect(textOf(await patient.callTool('slow', { ms: 100 }))).toBe('slow');
+    expect(pool.inspect()).toMatchObject([{ calls: 2 }]);
+    await expect(careful.callTool('die', {}, { repeatable: true })).rejects.toMatchObject({
+      code: 'outcome-unknown',
+    });
+    expect(pool.inspect()).toMatchObject([{ calls: 3 }]);
   });
 
   it('when it has no answer in time; a sign of life extends it, up to a maximum', async () => {
@@ -306,7 +337,7 @@ describe('every call ends', () => {
   });
 });
 
-describe('answers', () => {
+describe.concurrent('answers', () => {
   it('takes results, errors and refusals for what they are', async () => {
     await using pool = new ConnectionPool();
     const client = await open(pool, raw());
@@ -352,11 +383,11 @@ describe('answers', () => {
     const heard: string[] = [];
     const stop = client.onNotification((method) => heard.push(method));
     await client.callTool('changed', {});
-    await expect.poll(() => heard).toContain('notifications/tools/list_changed');
+    await vi.waitFor(() => expect(heard).toContain('notifications/tools/list_changed'));
     await client.callTool('die', {}).catch(() => undefined);
     heard.length = 0;
     await client.callTool('changed', {});
-    await expect.poll(() => heard).toContain('notifications/tools/list_changed');
+    await vi.waitFor(() => expect(heard).toContain('notifications/tools/list_changed'));
     stop();
   });
 

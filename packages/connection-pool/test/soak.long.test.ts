@@ -2,6 +2,7 @@ import { ConnectionPool } from '@patchbay/connection-pool';
 import { PatchbayError, type McpClient } from '@patchbay/protocols';
 import { expect, it } from 'vitest';
 
+import { startHttp } from './fixtures/raw-server.mjs';
 import { behindShell, groupMembers, raw } from './servers.ts';
 
 /** How long it goes on, in seconds. */
@@ -21,10 +22,15 @@ function random(seed: number) {
 
 const seed = Number(process.env['SEED'] ?? Date.now() % 1e9);
 
-it(`settles every call under deaths, aborts and list changes for ${SECONDS} s, and leaves nothing (SEED=${seed})`, async () => {
+it(`settles every call under deaths, aborts, list changes and forgotten sessions for ${SECONDS} s, and leaves nothing (SEED=${seed})`, async () => {
   const pick = random(seed);
   const pool = new ConnectionPool({ backOff: { firstMs: 5, maxMs: 50 }, maxClients: 4 });
+  const http = await startHttp({});
+  const newer = await startHttp({ era: 'modern', json: true });
+  const forgetting = setInterval(() => http.expire(), 200);
   const configs = [
+    { url: http.url },
+    { url: newer.url },
     raw({ lifeMs: 600_000 }),
     behindShell({ lifeMs: 600_000 }),
     raw({ lifeMs: 600_000, era: 'modern' }),
@@ -62,6 +68,8 @@ it(`settles every call under deaths, aborts and list changes for ${SECONDS} s, a
   };
   await Promise.all(Array.from({ length: CLIENTS }, worker));
   await pool.close();
+  clearInterval(forgetting);
+  await Promise.all([http.close(), newer.close()]);
 
   console.log({ ...count, refused: Object.fromEntries(count.refused), processes: pids.size });
   expect(count.answered).toBeGreaterThan(count.calls / 2);

@@ -20,6 +20,7 @@ import {
   type Listing,
   type McpClient,
   type McpResource,
+  type Problem,
   type ResourceEntry,
   type ResourceTemplate,
   type ServerConfig,
@@ -28,10 +29,13 @@ import {
   type ToolResult,
 } from '@patchbay/protocols';
 
+import { Burst } from './burst.ts';
 import { promptArguments } from './prompt-arguments.ts';
 import { emptyLists, type Kept, type Lists } from './per-connection.ts';
 import { toMcpUri, toServerUri } from './resource-uri.ts';
-import { keepDefinitions, type ToolFilter } from './tool-list.ts';
+import { ServerConnections } from './server-connections.ts';
+import { keepDefinitions, passes, type ToolFilter } from './tool-list.ts';
+import { coveredBy } from './uri-template.ts';
 
 export interface McpServerOptions extends ToolFilter {
   /** The capability id: the first part of its tools' names. */
@@ -62,15 +66,14 @@ export class McpServerCapability
   implements Capability, McpResource, CommandResource, ChangeObservable
 {
   readonly id: string;
-  readonly #server: ServerConfig;
-  readonly #connections: ConnectionProvider;
+  readonly #server: ServerConnections;
   readonly #options: McpServerOptions;
   readonly #changes: ChangeSource;
   /** By what `sharing` keeps apart. A list never crosses an identity. */
   readonly #lists = new Map<string, Lists>();
   readonly #tools = new WeakMap<ToolDefinition, Tool>();
+  readonly #burst = new Burst();
   readonly #static: readonly ToolDefinition[];
-  readonly #heard = new Map<string, () => void>();
   /** A lazy server was used: from now on its own list counts. */
   #used = false;
 
@@ -82,8 +85,13 @@ export class McpServerCapability
     if (typeof id !== 'string' || id === '')
       throw new PatchbayError('invalid-id', 'An MCP server needs an id.');
     this.id = id;
-    this.#server = { label: id, ...server };
-    this.#connections = connections;
+    this.#server = new ServerConnections({
+      id,
+      server: { label: id, ...server },
+      connections,
+      origin: options.origin,
+      hear: (key, method, params) => this.#notified(key, method, params),
+    });
     this.#options = options;
     this.#static = keepDefinitions(
       [],
@@ -101,38 +109,63 @@ export class McpServerCapability
 
   async listTools(context: CompileContext): Promise<readonly ToolDefinition[]> {
     if (this.#options.lazy === true && !this.#used) return this.#static;
-    const listing = await this.#list('tools', context, async (client, before) => {
-      const { items, problems } = await client.listTools({ signal: context.signal });
+    const listing = await this.#toolList(this.#question(context));
+    this.#report(listing, context);
+    return listing.items;
+  }
+
+  #toolList(question: Question): Promise<Listing<ToolDefinition>> {
+    return this.#list('tools', question, async (client, before) => {
+      const { items, problems } = await client.listTools(until(question.signal));
       return {
         items: keepDefinitions(before?.items ?? this.#static, items, this.#options),
         problems,
       };
     });
-    this.#report(listing, context);
-    return listing.items;
   }
 
   async callTool(name: string, args: unknown, context?: CallContext): Promise<ToolResult> {
+    if (!passes(this.#options, name)) throw this.#unavailable(name);
     const { signal, timeoutMs, onProgress, handlers } = context ?? {};
     const asker = context ?? {};
     const annotations = this.#definition(name, asker)?.annotations;
-    await using lease = await this.#acquire(asker, signal);
+    await using lease = await this.#server.acquire(asker, signal);
     const wasUsed = this.#used;
     this.#used = true;
-    const result = await lease.value.callTool(name, args, {
+    const calling = lease.value.callTool(name, args, {
       repeatable: annotations?.readOnlyHint === true || annotations?.idempotentHint === true,
-      ...(signal === undefined ? {} : { signal }),
+      ...until(signal),
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
       ...(onProgress === undefined ? {} : { onProgress }),
       ...(handlers === undefined ? {} : { handlers }),
+    });
+    const result = await calling.catch(async (error: unknown) => {
+      throw (await this.#isGone(name, error, asker)) ? this.#unavailable(name, error) : error;
     });
     // The first use of a lazy server: its own list replaces the one that was known beforehand.
     if (this.#options.lazy === true && !wasUsed) this.#changes.emit('tools_changed');
     return result;
   }
 
+  /** Whether a call failed because the server does not have the tool any more. */
+  async #isGone(name: string, error: unknown, asker: AcquireOptions): Promise<boolean> {
+    if (!PatchbayError.isInstance(error) || error.details?.['rpcCode'] !== INVALID_PARAMS)
+      return false;
+    const listing = this.#toolList({ asker, signal: undefined, report: () => undefined });
+    const now = await listing.catch(() => undefined);
+    return now !== undefined && now.items.every((definition) => definition.name !== name);
+  }
+
+  #unavailable(name: string, cause?: unknown): PatchbayError {
+    return new PatchbayError(
+      'tool-unavailable',
+      `"${name}" of the server "${this.id}" is not available, or not any more.`,
+      { source: this.id, cause },
+    );
+  }
+
   async listResources(context: CompileContext): Promise<readonly ResourceEntry[]> {
-    const listing = await this.#list('resources', context, async (client) => {
+    const listing = await this.#list('resources', this.#question(context), async (client) => {
       const { items, problems } = await client.listResources({ signal: context.signal });
       return {
         items: items.map((entry) => ({ ...entry, uri: toMcpUri(this.id, entry.uri) })),
@@ -144,7 +177,7 @@ export class McpServerCapability
   }
 
   async listResourceTemplates(context: CompileContext): Promise<readonly ResourceTemplate[]> {
-    await using lease = await this.#acquire(this.#asker(context), context.signal);
+    await using lease = await this.#server.acquire(this.#server.askerOf(context), context.signal);
     const listing = await lease.value.listResourceTemplates({ signal: context.signal });
     this.#report(listing, context);
     return listing.items;
@@ -152,7 +185,7 @@ export class McpServerCapability
 
   async readResource(uri: string, context: CompileContext): Promise<readonly ContentPart[]> {
     const serverUri = toServerUri(this.id, uri);
-    await using lease = await this.#acquire(this.#asker(context), context.signal);
+    await using lease = await this.#server.acquire(this.#server.askerOf(context), context.signal);
     return lease.value.readResource(serverUri, { signal: context.signal });
   }
 
@@ -183,7 +216,7 @@ export class McpServerCapability
       });
     }
     const values = promptArguments(prompt, args, this.id);
-    await using lease = await this.#acquire(this.#asker(context), context.signal);
+    await using lease = await this.#server.acquire(this.#server.askerOf(context), context.signal);
     return lease.value.getPrompt(name, values, { signal: context.signal });
   }
 
@@ -193,7 +226,7 @@ export class McpServerCapability
     value: string,
     context: CompileContext,
   ): Promise<readonly string[]> {
-    await using lease = await this.#acquire(this.#asker(context), context.signal);
+    await using lease = await this.#server.acquire(this.#server.askerOf(context), context.signal);
     if (lease.value.info.capabilities['completions'] === undefined) return [];
     return lease.value.complete(
       { type: 'prompt', name },
@@ -203,7 +236,7 @@ export class McpServerCapability
   }
 
   status(): CapabilityStatus {
-    const status = this.#connections.status?.(this.#server);
+    const status = this.#server.status();
     if (status === undefined) return { state: 'unknown' };
     const { state, since, retryAt, pid, calls, lastError } = status;
     return {
@@ -215,13 +248,13 @@ export class McpServerCapability
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const stop of this.#heard.values()) stop();
-    this.#heard.clear();
+    this.#server.close();
+    this.#burst.stop();
     this.#lists.clear();
   }
 
   #prompts(context: CompileContext) {
-    return this.#list('prompts', context, async (client) => {
+    return this.#list('prompts', this.#question(context), async (client) => {
       const listing = await client.listPrompts({ signal: context.signal });
       const entries = listing.items.map((prompt): CommandEntry => ({
         name: prompt.name,
@@ -241,16 +274,15 @@ export class McpServerCapability
   /** A list as it is kept, or as the server has it now. While there is no connection, the last one still counts. */
   async #list<K extends keyof Lists>(
     kind: K,
-    context: CompileContext,
+    { asker, signal, report }: Question,
     ask: (client: McpClient, before: ValueOf<Lists[K]> | undefined) => Promise<ValueOf<Lists[K]>>,
   ): Promise<ValueOf<Lists[K]>> {
-    const asker = this.#asker(context);
     const kept = this.#listsOf(asker)[kind] as Kept<ValueOf<Lists[K]>>;
     const known = kept.value;
-    const state = this.#connections.status?.(this.#server, asker).state;
+    const state = this.#server.status(asker)?.state;
     if (known !== undefined && (state === 'lost' || state === 'idle')) return known;
     try {
-      await using lease = await this.#acquire(asker, context.signal);
+      await using lease = await this.#server.acquire(asker, signal);
       const client = lease.value;
       if (known !== undefined && kept.isFresh(client.generation)) return known;
       return await kept.read(async () => {
@@ -261,7 +293,7 @@ export class McpServerCapability
       // A server that is there but fails to list keeps the list of before; one that is not there has no tools.
       const gone = PatchbayError.isInstance(error) && GONE.has(error.code);
       if (known === undefined || gone) throw error;
-      context.report(problemFrom(this.id, error));
+      report(problemFrom(this.id, error));
       return known;
     }
   }
@@ -270,81 +302,55 @@ export class McpServerCapability
     for (const problem of listing.problems) context.report({ ...problem, source: this.id });
   }
 
-  async #acquire(asker: AcquireOptions, signal: AbortSignal | undefined) {
-    const who = { ...asker, ...(signal === undefined ? {} : { signal }) };
-    const lease = await this.#connections.acquire(this.#server, who).catch((error: unknown) => {
-      throw this.#located(error);
-    });
-    this.#hear(this.#key(asker), lease.value);
-    return lease;
-  }
-
-  /** A server that cannot be started is mended where it is configured. */
-  #located(error: unknown): unknown {
-    const { origin } = this.#options;
-    if (origin === undefined || !PatchbayError.isInstance(error) || error.code !== 'connect-failed')
-      return error;
-    return new PatchbayError(error.code, `${error.message} It is configured in ${origin}.`, {
-      cause: error.cause ?? error,
-      source: this.id,
-      ...(error.details === undefined ? {} : { details: error.details }),
-    });
-  }
-
-  /** Listens to a connection once: it stays the same while the processes behind it come and go. */
-  #hear(key: string, client: McpClient): void {
-    if (this.#heard.has(key)) return;
-    const stop = client.onNotification((method, params) => this.#notified(key, method, params));
-    this.#heard.set(key, stop);
-  }
-
   #notified(key: string, method: string, params: unknown): void {
     const change = CHANGES[method];
     if (change !== undefined) {
       this.#lists.get(key)?.[change.list].invalidate();
-      this.#changes.emit(change.kind);
+      this.#burst.hit(JSON.stringify([key, change.list]), () => this.#changes.emit(change.kind));
     } else if (method === 'notifications/resources/updated') {
       const uri = (params as { readonly uri?: unknown } | undefined)?.uri;
       if (typeof uri === 'string') this.#changes.emit('resource_updated', toMcpUri(this.id, uri));
     } else if (method === 'patchbay/connection') {
-      if ((params as { readonly state?: string }).state === 'closed') {
-        this.#heard.get(key)?.();
-        this.#heard.delete(key);
-      }
       this.#changes.emit('status_changed');
     }
   }
 
   #definition(name: string, asker: AcquireOptions): ToolDefinition | undefined {
-    const listed = this.#lists.get(this.#key(asker))?.tools.value?.items ?? this.#static;
+    const listed = this.#lists.get(this.#server.keyOf(asker))?.tools.value?.items ?? this.#static;
     return listed.find((definition) => definition.name === name);
   }
 
   #listsOf(asker: AcquireOptions): Lists {
-    const key = this.#key(asker);
+    const key = this.#server.keyOf(asker);
     const lists = this.#lists.get(key) ?? emptyLists();
     this.#lists.set(key, lists);
+    if (this.#lists.size > MAX_ASKERS) this.#lists.delete(this.#lists.keys().next().value!);
     return lists;
   }
 
-  /** Reads of the context only what decides about the connection: who reads less is asked less often. */
-  #asker(context: CompileContext): AcquireOptions {
-    const { sharing = 'identity' } = this.#server;
-    if (sharing === 'everyone') return {};
-    const { identity } = context;
-    const who = identity === undefined ? {} : { identity };
-    return sharing === 'session' ? { ...who, scope: context.scope } : who;
-  }
-
-  #key({ scope, identity }: AcquireOptions): string {
-    const { sharing = 'identity' } = this.#server;
-    if (sharing === 'everyone') return '';
-    return JSON.stringify([
-      identity?.id ?? '',
-      sharing === 'session' ? (scope?.session ?? '') : '',
-    ]);
+  #question(context: CompileContext): Question {
+    return {
+      asker: this.#server.askerOf(context),
+      signal: context.signal,
+      report: (problem) => context.report(problem),
+    };
   }
 }
+
+/** Who asks for a list, until when, and where problems go. */
+interface Question {
+  readonly asker: AcquireOptions;
+  readonly signal: AbortSignal | undefined;
+  readonly report: (problem: Problem) => void;
+}
+
+const until = (signal: AbortSignal | undefined): { readonly signal?: AbortSignal } =>
+  signal === undefined ? {} : { signal };
+
+/** JSON-RPC "Invalid params": the answer to a tool that is not there. (MCP "Tools", error handling) */
+const INVALID_PARAMS = -32_602;
+/** For so many askers lists are kept; the oldest are read again. */
+const MAX_ASKERS = 1_000;
 
 type ValueOf<K> = K extends Kept<infer T> ? T : never;
 
@@ -355,15 +361,3 @@ const GONE: ReadonlySet<string> = new Set([
   'closed',
   'identity-required',
 ]);
-
-/** Whether a URI fits a template (RFC 6570, as far as simple expressions go). */
-function coveredBy(template: string, uri: string): boolean {
-  const pattern = template
-    .split(/(\{[^}]*\})/)
-    .map((piece) => {
-      if (!piece.startsWith('{')) return piece.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
-      return piece.startsWith('{+') ? '.+' : '[^/]+';
-    })
-    .join('');
-  return new RegExp(`^${pattern}$`, 's').test(uri);
-}

@@ -23,7 +23,8 @@ export function keepDefinitions(
   });
 }
 
-function passes({ include, exclude }: ToolFilter, name: string): boolean {
+/** Whether a tool of this name is offered. */
+export function passes({ include, exclude }: ToolFilter, name: string): boolean {
   if (include !== undefined && !include.some((pattern) => matches(pattern, name))) return false;
   return exclude === undefined || !exclude.some((pattern) => matches(pattern, name));
 }

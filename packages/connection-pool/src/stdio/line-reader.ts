@@ -1,19 +1,23 @@
 const NEWLINE = 10;
+/** How much of both ends of a line that is too long is kept, in bytes: enough to see whose answer it is. */
+const ENDS = 256;
 
 /** Splits bytes into lines in linear time: only a new chunk is searched, and a line is put together once. */
 export class LineReader {
   readonly #maxBytes: number;
   readonly #onLine: (line: string) => void;
-  readonly #onTooLong: () => void;
+  readonly #onTooLong: (head: string, tail: string) => void;
   #parts: Buffer[] = [];
   #bytes = 0;
+  #head = '';
+  #tail = '';
 
   constructor(options: {
     readonly maxBytes: number;
     /** Called for every line that is not empty, without its end. */
     readonly onLine: (line: string) => void;
-    /** Called once when a line grows beyond `maxBytes`; the rest of the line is dropped. */
-    readonly onTooLong: () => void;
+    /** Called for every line beyond `maxBytes`, with its two ends; what is between them was dropped as it came. */
+    readonly onTooLong: (head: string, tail: string) => void;
   }) {
     this.#maxBytes = options.maxBytes;
     this.#onLine = options.onLine;
@@ -35,9 +39,17 @@ export class LineReader {
     this.#bytes += piece.length;
     if (this.#bytes <= this.#maxBytes) {
       this.#parts.push(piece);
-    } else if (before <= this.#maxBytes) {
+      return;
+    }
+    if (before <= this.#maxBytes) {
+      const all = Buffer.concat([...this.#parts, piece]);
       this.#parts = [];
-      this.#onTooLong();
+      this.#head = all.toString('latin1', 0, ENDS);
+      this.#tail = all.toString('latin1', Math.max(0, all.length - ENDS));
+    } else {
+      this.#tail = (this.#tail + piece.toString('latin1', Math.max(0, piece.length - ENDS))).slice(
+        -ENDS,
+      );
     }
   }
 
@@ -47,8 +59,11 @@ export class LineReader {
     const tooLong = this.#bytes > this.#maxBytes;
     this.#parts = [];
     this.#bytes = 0;
-    if (line === undefined || tooLong) return;
-    const text = line.toString('utf8').trim();
+    if (tooLong) {
+      this.#onTooLong(this.#head, this.#tail);
+      return;
+    }
+    const text = line?.toString('utf8').trim() ?? '';
     if (text !== '') this.#onLine(text);
   }
 }

@@ -1,7 +1,8 @@
-import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { stat } from 'node:fs/promises';
 
 import { PatchbayError } from '@patchbay/protocols';
+import spawn from 'cross-spawn';
 
 import { childEnvironment } from './child-environment.ts';
 
@@ -14,7 +15,8 @@ export interface ChildOptions {
 }
 
 /**
- * Starts a program with pipes, in a process group of its own, without a shell.
+ * Starts a program with pipes, in a process group of its own, without a shell. (On Windows `npx` and the like are scripts
+ * of the command interpreter; cross-spawn hands their arguments through it unharmed.)
  * @throws PatchbayError `connect-failed` that names the program and what to do
  */
 export async function startChild(options: ChildOptions): Promise<ChildProcessWithoutNullStreams> {
@@ -29,7 +31,7 @@ export async function startChild(options: ChildOptions): Promise<ChildProcessWit
     detached: process.platform !== 'win32',
     windowsHide: true,
     ...(cwd === undefined ? {} : { cwd }),
-  });
+  }) as ChildProcessWithoutNullStreams;
   // EPIPE and ECONNRESET are events; without a listener they would end the program.
   for (const stream of [child.stdin, child.stdout, child.stderr])
     stream.on('error', () => undefined);
@@ -61,9 +63,12 @@ async function why(
       `${command} cannot be started: its working directory ${cwd} does not exist. Create it or mend \`cwd\`.`,
     );
   }
+  if (error.code === 'ENOENT' && command !== command.trim())
+    return failed(`The command ${JSON.stringify(command)} has blanks around it. Remove them.`);
   if (error.code === 'ENOENT') {
+    const searched = env['PATH'];
     return failed(
-      `${command}: command not found. Install it, or mend \`command\`. Searched in PATH: ${env['PATH'] ?? '(empty)'}`,
+      `${command}: command not found. Install it, or mend \`command\`. Searched in PATH: ${searched === undefined || searched === '' ? '(empty)' : searched}`,
     );
   }
   if (error.code === 'EACCES')

@@ -2,6 +2,8 @@ import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 
 import { PatchbayError } from '@patchbay/protocols';
 
+import { TOO_LARGE } from '../stand-in.ts';
+import { answerId } from './answer-id.ts';
 import { LineReader } from './line-reader.ts';
 import { signalTree } from './process-tree.ts';
 import { startChild } from './start-child.ts';
@@ -21,6 +23,8 @@ export interface StdioOptions {
   readonly stderrTailBytes?: number;
   /** How long the server may take to end after its input ended, and after SIGTERM, each. Default 1,500 ms. */
   readonly graceMs?: number;
+  /** Whether a server that exits at the first question is started once more, as an older one. Default true. */
+  readonly respawnAtProbe?: boolean;
 }
 
 /** A JSON-RPC message, as far as a transport looks at it. */
@@ -31,7 +35,12 @@ export interface JsonRpcMessage {
   readonly [field: string]: unknown;
 }
 
-const DEFAULTS = { maxLineBytes: 64 * 1024 * 1024, stderrTailBytes: 64 * 1024, graceMs: 1_500 };
+const DEFAULTS = {
+  maxLineBytes: 64 * 1024 * 1024,
+  stderrTailBytes: 64 * 1024,
+  graceMs: 1_500,
+  respawnAtProbe: true,
+};
 /** After 'exit' the last answer may still be in the pipe: read until it is quiet for so long, or for so long in all. */
 const AFTER_EXIT = { quietMs: 100, atMostMs: 1_000 };
 const PROBE = 'server/discover';
@@ -109,7 +118,7 @@ export class StdioTransport {
     if (this.#state !== 'open' || stdin?.writable !== true) {
       return Promise.reject(
         new PatchbayError('connection-lost', 'The server is not running.', {
-          details: { neverSent: true },
+          details: { neverRan: true },
         }),
       );
     }
@@ -124,9 +133,12 @@ export class StdioTransport {
     });
   }
 
-  /** Ends the server and everything it started. Every caller waits for the end. */
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
+  /**
+   * Ends the server and everything it started. Every caller waits for the end. `graceMs` as in {@link StdioOptions}; the
+   * first caller's counts.
+   */
+  close(graceMs: number = this.#options.graceMs): Promise<void> {
+    this.#closing ??= this.#close(graceMs);
     return this.#closing;
   }
 
@@ -144,15 +156,7 @@ export class StdioTransport {
     const lines = new LineReader({
       maxBytes: maxLineBytes,
       onLine: (line) => this.#line(line),
-      onTooLong: () => {
-        this.onerror?.(
-          new PatchbayError(
-            'too-large',
-            `A message of the server is longer than ${maxLineBytes} bytes; the connection was closed.`,
-          ),
-        );
-        void this.close();
-      },
+      onTooLong: (head, tail) => this.#tooLong(answerId(head, tail)),
     });
     child.stdout.on('data', (chunk: Buffer) => {
       this.#lastData = Date.now();
@@ -163,6 +167,19 @@ export class StdioTransport {
     if (child.exitCode !== null || child.signalCode !== null)
       this.#exited(child, child.exitCode, child.signalCode);
     if (this.#state !== 'open') signalTree(child, 'SIGKILL');
+  }
+
+  /** Ends the call whose answer it is; where that cannot be seen, the connection. */
+  #tooLong(id: string | number | undefined): void {
+    const { maxLineBytes } = this.#options;
+    const message = `a message of the server is longer than ${maxLineBytes} bytes`;
+    if (id !== undefined) {
+      const data = { [TOO_LARGE]: maxLineBytes };
+      this.#deliver({ jsonrpc: '2.0', id, error: { code: -32000, message, data } });
+      return;
+    }
+    this.onerror?.(new PatchbayError('too-large', `${message}; the connection was closed.`));
+    void this.close();
   }
 
   #line(line: string): void {
@@ -204,7 +221,8 @@ export class StdioTransport {
       this.#state === 'open' &&
       this.#probe !== undefined &&
       !this.#sentOther &&
-      !this.#respawned
+      !this.#respawned &&
+      this.#options.respawnAtProbe
     ) {
       this.#startAgain(this.#probe, code, signal);
       return;
@@ -252,14 +270,13 @@ export class StdioTransport {
     this.onclose?.();
   }
 
-  async #close(): Promise<void> {
+  async #close(graceMs: number): Promise<void> {
     const child = this.#child;
     if (child === undefined || this.#state === 'closed' || this.#state === 'new') {
       this.#state = 'closed';
       return;
     }
     this.#state = 'closing';
-    const { graceMs } = this.#options;
     const gone = new Promise<void>((resolve) => {
       if (child.exitCode !== null || child.signalCode !== null) resolve();
       else child.once('exit', () => resolve());

@@ -1,0 +1,143 @@
+import type { Client } from '@modelcontextprotocol/client';
+import { PatchbayError, type ServerInfo, type ServerRequestHandlers } from '@patchbay/protocols';
+
+import type { Carrier } from './carrier.ts';
+import { changingLists, keepListening } from './keep-listening.ts';
+import type { Link, LinkEvents, LinkRequest } from './link.ts';
+import { pause } from './pause.ts';
+import { requestError } from './request-error.ts';
+import { hearNotifications, send, serverInfo } from './sdk-client.ts';
+import { answerRequests } from './server-requests.ts';
+
+/** A link over a client of the official SDK and a carrier, both of our own making. */
+export class ClientLink implements Link {
+  readonly #client: Client;
+  readonly #carrier: Carrier;
+  readonly #redact: (text: string) => string;
+  readonly #events: LinkEvents;
+  readonly #ended: Promise<void>;
+  #state: 'connecting' | 'open' | 'closing' = 'connecting';
+  #lastError: unknown;
+  readonly #underWay = new Set<LinkRequest>();
+  readonly #listening = new AbortController();
+  #onIdle: (() => void) | undefined;
+  lost: PatchbayError | undefined;
+  answered = 0;
+
+  constructor(
+    client: Client,
+    carrier: Carrier,
+    redact: (text: string) => string,
+    events: LinkEvents,
+    handlers: ServerRequestHandlers,
+  ) {
+    this.#client = client;
+    this.#carrier = carrier;
+    this.#redact = redact;
+    this.#events = events;
+    hearNotifications(client, events.onNotification);
+    answerRequests(client, handlers, () => {
+      // A question belongs to a call for certain only while that call is alone.
+      const [only, another] = this.#underWay;
+      return another === undefined ? { ...handlers, ...only?.handlers } : handlers;
+    });
+    client.onerror = (error) => {
+      this.#lastError = error;
+    };
+    this.#ended = new Promise((resolve) => {
+      client.onclose = () => {
+        this.#gone();
+        resolve();
+      };
+    });
+  }
+
+  get pid(): number | undefined {
+    return this.#carrier.pid;
+  }
+
+  get info(): ServerInfo {
+    return serverInfo(this.#client);
+  }
+
+  /** The last thing that went wrong, whoever was told. */
+  get lastError(): unknown {
+    return this.#lastError;
+  }
+
+  opened(): void {
+    this.#state = 'open';
+    void keepListening(this.#client, {
+      signal: this.#listening.signal,
+      onGap: () => this.tellGap(),
+      onDeaf: this.#events.onDeaf,
+    });
+  }
+
+  /** Notifications may have been missed: every list may have changed. */
+  tellGap(): void {
+    for (const list of changingLists(this.#client))
+      this.#events.onNotification(`notifications/${list}/list_changed`, {});
+  }
+
+  async request(
+    method: string,
+    params: Readonly<Record<string, unknown>>,
+    options: LinkRequest,
+  ): Promise<unknown> {
+    this.#underWay.add(options);
+    try {
+      const answer = await send(this.#client, method, params, options);
+      this.answered++;
+      return answer;
+    } catch (error) {
+      throw requestError(error, {
+        method,
+        lost: this.lost,
+        closing: this.#state === 'closing',
+        hasSession: this.#carrier.hasSession,
+        redact: this.#redact,
+      });
+    } finally {
+      this.#underWay.delete(options);
+      if (this.#underWay.size === 0) this.#onIdle?.();
+    }
+  }
+
+  async drain(signal: AbortSignal): Promise<void> {
+    this.#listening.abort();
+    this.#carrier.retire();
+    if (this.#underWay.size === 0) return;
+    const idle = new Promise<void>((resolve) => {
+      this.#onIdle = resolve;
+    });
+    const enough = new AbortController();
+    const waiting = pause(this.#carrier.lastAnswersMs, AbortSignal.any([signal, enough.signal]));
+    await Promise.race([idle, this.#ended, waiting.catch(() => undefined)]);
+    enough.abort();
+  }
+
+  async close(): Promise<void> {
+    this.#state = 'closing';
+    this.#listening.abort();
+    await this.#carrier.close();
+  }
+
+  #gone(): void {
+    this.#listening.abort();
+    if (this.#state !== 'open' || this.lost !== undefined) return;
+    const cause = this.#lastError;
+    const known = PatchbayError.isInstance(cause) ? cause : undefined;
+    const why = known?.message ?? 'The connection to the server was closed.';
+    const tail = this.#redact(this.#carrier.stderrTail).slice(-400);
+    this.lost = new PatchbayError(
+      known?.code === 'too-large' ? 'too-large' : 'connection-lost',
+      tail === '' ? why : `${why} It wrote: ${tail}`,
+      {
+        cause,
+        details: { ...known?.details, ...(tail === '' ? {} : { stderr: tail }) },
+      },
+    );
+    this.#events.onLost(this.lost);
+  }
+}

@@ -1,0 +1,123 @@
+import { PatchbayError, type HttpServerConfig } from '@patchbay/protocols';
+
+import type { Carrier, CarrierEvents } from '../carrier.ts';
+import { lossAwareHttp } from './loss-aware-http.ts';
+
+type Sdk = typeof import('@modelcontextprotocol/client');
+
+/** Longest wait for a server to acknowledge the end of a session, in milliseconds. */
+const GOODBYE_MS = 1_000;
+
+export type HttpKind = 'streamable' | 'sse';
+
+/** Which transports of HTTP to try, in order. The old one (HTTP+SSE, 2024-11-05) only where the configuration allows it. */
+export function httpKinds({ type }: HttpServerConfig): readonly HttpKind[] {
+  if (type === 'sse') return ['sse'];
+  return type === 'http' ? ['streamable'] : ['streamable', 'sse'];
+}
+
+/** Whether a server answered as one that only knows the old transport. */
+export function speaksOldTransport(error: unknown): boolean {
+  const status = (error as { readonly status?: unknown } | undefined)?.status;
+  return status === 400 || status === 404 || status === 405;
+}
+
+/** @throws PatchbayError `invalid-config` */
+export function httpUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
+    throw new PatchbayError(
+      'invalid-config',
+      'The `url` of a server must begin with http:// or https://.',
+    );
+  }
+  return url;
+}
+
+/** A server that is reached over HTTP. */
+export function httpCarrier(
+  sdk: Sdk,
+  config: HttpServerConfig,
+  kind: HttpKind,
+  headers: Readonly<Record<string, string>>,
+  events: CarrierEvents,
+): Carrier {
+  const url = httpUrl(config.url);
+  const { fetch = globalThis.fetch } = config;
+  return kind === 'sse'
+    ? sseCarrier(sdk, url, headers, fetch)
+    : streamableCarrier(sdk, url, headers, fetch, events);
+}
+
+function streamableCarrier(
+  sdk: Sdk,
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+  fetch: typeof globalThis.fetch,
+  events: CarrierEvents,
+): Carrier {
+  const { onDeaf, onGap } = events;
+  const transport = lossAwareHttp(sdk, url, { headers, fetch, onDeaf, onGap });
+  let retired = false;
+  return {
+    transport,
+    pid: undefined,
+    stderrTail: '',
+    get hasSession() {
+      return transport.sessionId !== undefined;
+    },
+    // Every answer comes on its own stream, and every call has a timeout.
+    lastAnswersMs: Number.POSITIVE_INFINITY,
+    retire: () => {
+      retired = true;
+      transport.retire();
+    },
+    close: async () => {
+      if (!retired && transport.sessionId !== undefined)
+        await goodbye(transport.terminateSession());
+      await transport.close();
+    },
+  };
+}
+
+/** The old transport: one stream for all answers. Its loss is the loss of the connection. */
+function sseCarrier(
+  sdk: Sdk,
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+  fetch: typeof globalThis.fetch,
+): Carrier {
+  const transport = new sdk.SSEClientTransport(url, {
+    requestInit: { headers: { ...headers } },
+    fetch,
+  });
+  let handler: ((error: Error) => void) | undefined;
+  Object.defineProperty(transport, 'onerror', {
+    get: () => handler,
+    set: (given: ((error: Error) => void) | undefined) => {
+      handler = (error) => {
+        given?.(error);
+        if (error instanceof sdk.SseError) void transport.close();
+      };
+    },
+  });
+  return {
+    transport,
+    pid: undefined,
+    stderrTail: '',
+    hasSession: false,
+    lastAnswersMs: 0,
+    retire: () => undefined,
+    close: () => transport.close(),
+  };
+}
+
+/** Waits a little for a server that is told good-bye; whether it answers does not matter. */
+async function goodbye(said: Promise<void>): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const enough = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, GOODBYE_MS);
+  });
+  await Promise.race([said.catch(() => undefined), enough]);
+  clearTimeout(timer);
+}

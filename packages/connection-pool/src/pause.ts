@@ -1,0 +1,34 @@
+/** Longest time that a timer can be set to. */
+const MAX_TIMER_MS: number = 2 ** 31 - 1;
+
+/** Waits for something shared; giving up does not end it for the others. Rejects with the reason of `signal`. */
+export async function abortable<T>(
+  shared: Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  if (signal === undefined) return shared;
+  signal.throwIfAborted();
+  let onAbort: (() => void) | undefined;
+  try {
+    return await new Promise<T>((resolve, reject) => {
+      onAbort = () => reject(signal.reason as Error);
+      signal.addEventListener('abort', onAbort, { once: true });
+      shared.then(resolve, reject);
+    });
+  } finally {
+    if (onAbort !== undefined) signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** Waits so many milliseconds, or rejects with the reason of `signal`. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  try {
+    const over = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, Math.min(ms, MAX_TIMER_MS));
+    });
+    await abortable(over, signal);
+  } finally {
+    clearTimeout(timer);
+  }
+}

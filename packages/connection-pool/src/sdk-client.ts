@@ -1,0 +1,82 @@
+import type { Client, RequestOptions, Tool } from '@modelcontextprotocol/client';
+import type { ServerInfo } from '@patchbay/protocols';
+
+import type { LinkRequest } from './link.ts';
+import { isObject } from './wire-content.ts';
+
+/** The client has timers too; ours decide. */
+const NEVER_MS: number = 2 ** 31 - 1;
+
+const kept = (value: unknown) => ({ value });
+
+/**
+ * A result as it came: what is used of it is checked where it is used. Version 2 of the SDK takes a Standard Schema,
+ * version 1 something that parses as Zod does.
+ */
+const UNCHECKED = {
+  '~standard': { version: 1 as const, vendor: 'patchbay', validate: kept },
+  parse: (value: unknown) => value,
+  safeParse: (data: unknown) => ({ success: true, data }),
+  safeParseAsync: async (data: unknown) => ({ success: true, data }),
+};
+
+/** Sends a request over a client of the official SDK, version 1 or 2. */
+export function send(
+  client: Client,
+  method: string,
+  params: Readonly<Record<string, unknown>>,
+  { signal, tool, onProgress }: LinkRequest,
+): Promise<unknown> {
+  // A progress token is always sent, so that a server can show that it is alive.
+  const options: RequestOptions = {
+    signal,
+    timeout: NEVER_MS,
+    onprogress: ({ progress, total, message }) =>
+      onProgress({
+        progress,
+        ...(total === undefined ? {} : { total }),
+        ...(message === undefined ? {} : { message }),
+      }),
+  };
+  if (tool === undefined)
+    return client.request({ method, params: { ...params } }, UNCHECKED, options);
+  const { name, inputSchema } = tool;
+  const toolDefinition = { name, inputSchema } as Tool;
+  return client.callTool({ ...params, name }, { ...options, toolDefinition });
+}
+
+/**
+ * Hears every notification that has no handler of its own. A handler that somebody else installed goes on hearing.
+ * Returns what ends it.
+ */
+export function hearNotifications(
+  client: Client,
+  hear: (method: string, params: unknown) => void,
+): () => void {
+  const before = client.fallbackNotificationHandler;
+  const ours: typeof before = async (notification) => {
+    hear(notification.method, notification.params);
+    await before?.(notification);
+  };
+  client.fallbackNotificationHandler = ours;
+  return () => {
+    if (client.fallbackNotificationHandler !== ours) return;
+    if (before === undefined) delete client.fallbackNotificationHandler;
+    else client.fallbackNotificationHandler = before;
+  };
+}
+
+export function serverInfo(client: Client): ServerInfo {
+  const version = client.getServerVersion();
+  const instructions = client.getInstructions?.();
+  const era = client.getProtocolEra?.();
+  const protocolVersion = client.getNegotiatedProtocolVersion?.();
+  const capabilities: unknown = client.getServerCapabilities();
+  return {
+    ...(version === undefined ? {} : { name: version.name, version: version.version }),
+    ...(protocolVersion === undefined ? {} : { protocolVersion }),
+    ...(era === undefined ? {} : { era }),
+    ...(instructions === undefined ? {} : { instructions }),
+    capabilities: isObject(capabilities) ? capabilities : {},
+  };
+}

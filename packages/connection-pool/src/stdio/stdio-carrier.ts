@@ -1,0 +1,48 @@
+import type { StdioServerConfig } from '@patchbay/protocols';
+
+import type { Carrier, CarrierEvents } from '../carrier.ts';
+import type { ExitGuard } from '../exit-guard.ts';
+import { StdioTransport } from './stdio-transport.ts';
+
+/** What a server that closed its input may still say. */
+const LAST_ANSWERS_MS = 2_000;
+/** A server with which no connection came about has nothing to put in order. */
+const ABANDON_MS = 200;
+
+/** A server in a child process. It is guarded from the moment that it is started. */
+export function stdioCarrier(
+  { command, args, env, cwd }: StdioServerConfig,
+  options: {
+    readonly maxLineBytes: number;
+    readonly respawn: boolean;
+    readonly guard: ExitGuard;
+  },
+  events: CarrierEvents,
+): Carrier {
+  const transport = new StdioTransport({
+    command,
+    maxLineBytes: options.maxLineBytes,
+    respawnAtProbe: options.respawn,
+    ...(args === undefined ? {} : { args }),
+    ...(env === undefined ? {} : { env }),
+    ...(cwd === undefined ? {} : { cwd }),
+  });
+  transport.onnoise = events.onNoise;
+  options.guard.add(transport);
+  return {
+    transport: transport as Carrier['transport'],
+    get pid() {
+      return transport.pid ?? undefined;
+    },
+    get stderrTail() {
+      return transport.stderrTail;
+    },
+    hasSession: false,
+    lastAnswersMs: LAST_ANSWERS_MS,
+    retire: () => undefined,
+    close: async ({ abandon } = {}) => {
+      await transport.close(abandon === true ? ABANDON_MS : undefined);
+      options.guard.delete(transport);
+    },
+  };
+}

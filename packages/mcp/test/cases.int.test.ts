@@ -1,0 +1,155 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { ConnectionPool } from '@patchbay/connection-pool';
+import { McpServerCapability } from '@patchbay/mcp';
+import type { CallContext, Problem, Tool } from '@patchbay/protocols';
+import { ExtensionRegistry } from '@patchbay/registry';
+import { describe, expect, it, vi } from 'vitest';
+
+/** The server of a public report behind a registry, with the log that it writes. */
+async function plugged(path: string, env: Readonly<Record<string, string>> = {}) {
+  const folder = await mkdtemp(join(tmpdir(), 'patchbay-case-'));
+  const file = join(folder, 'log');
+  const connections = new ConnectionPool({ backOff: { firstMs: 1, maxMs: 20 } });
+  const problems: Problem[] = [];
+  const registry = new ExtensionRegistry({ onProblem: (problem) => void problems.push(problem) });
+  const server = {
+    command: process.execPath,
+    args: [fileURLToPath(new URL(`fixtures/${path}`, import.meta.url))],
+    env: { ...env, FIXTURE_LOG: file },
+  };
+  const capability = new McpServerCapability({ id: 'case', server, connections });
+  registry.register(capability);
+  return {
+    view: registry.view(),
+    capability,
+    connections,
+    problems,
+    logged: async (event: string) => {
+      const lines = (await readFile(file, 'utf8').catch(() => '')).trim().split('\n');
+      const parsed = lines.filter((line) => line !== '').map((line) => JSON.parse(line) as unknown);
+      return (parsed as { readonly event: string }[]).filter((line) => line.event === event);
+    },
+    [Symbol.asyncDispose]: async () => {
+      await registry.close();
+      await connections.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+const names = ({ tools }: { readonly tools: readonly Tool[] }) => tools.map(({ id }) => id.name);
+const context = (callId: string): CallContext => ({ scope: {}, callId });
+
+describe.concurrent('kimi-code-1138: a server whose tools change', () => {
+  it.each([['after'], ['before'], ['undeclared']])('told %s the answer', async (mode) => {
+    await using server = await plugged('kimi-code-1138/server.mjs', { FIXTURE_MODE: mode });
+    const { view } = server;
+    const before = await view.compile();
+    expect(names(before)).toEqual(['disable', 'enable']);
+    await before.callTool('case__enable', {});
+    await vi.waitFor(async () => expect(names(await view.compile())).toContain('dynamic_echo'));
+    const compiled = await view.compile();
+    const stale = compiled.tools.find(({ id }) => id.name === 'dynamic_echo')!;
+    expect(await compiled.callTool('case__dynamic_echo', {})).toMatchObject({
+      content: [{ text: 'dynamic' }],
+    });
+    await compiled.callTool('case__disable', {});
+    await vi.waitFor(async () =>
+      expect(names(await view.compile())).toEqual(['disable', 'enable']),
+    );
+    await expect(stale.call({}, context('late'))).rejects.toMatchObject({
+      code: 'tool-unavailable',
+      message: expect.stringContaining('"dynamic_echo"'),
+    });
+  });
+
+  it('25 notifications cost few listings, and the last state wins', async () => {
+    await using server = await plugged('kimi-code-1138/server.mjs');
+    const { view } = server;
+    const compiled = await view.compile();
+    let heard = 0;
+    const stop = new AbortController();
+    const listening = (async () => {
+      for await (const { kind } of view.changes({ signal: stop.signal })) {
+        if (kind !== 'tools_changed') continue;
+        heard++;
+        await view.compile();
+      }
+    })();
+    await compiled.callTool('case__enable', {});
+    await vi.waitFor(async () => {
+      expect(heard).toBeGreaterThan(0);
+      expect(names(await view.compile())).toContain('dynamic_echo');
+    });
+    // Whatever came last has been heard when nothing is stale any more.
+    await vi.waitFor(async () => {
+      const before = (await server.logged('list')).length;
+      await view.compile();
+      await new Promise((resolve) => setTimeout(resolve, 150));
+      expect((await server.logged('list')).length).toBe(before);
+    });
+    stop.abort();
+    await listening;
+    expect((await server.logged('list')).length).toBeLessThanOrEqual(6);
+  });
+
+  it('keeps its list when it cannot be read again, and says so', async () => {
+    await using server = await plugged('failing-list.mjs');
+    const { view, problems } = server;
+    const compiled = await view.compile();
+    expect(names(compiled)).toEqual(['break']);
+    await compiled.callTool('case__break', {});
+    await vi.waitFor(async () => expect((await view.compile()).problems).toHaveLength(1));
+    expect(names(await view.compile())).toEqual(['break']);
+    expect(problems).toMatchObject([
+      { source: 'case', code: 'protocol-error', message: expect.stringContaining('tools/list') },
+    ]);
+  });
+});
+
+describe.concurrent('vercel-ai-19240: lists of several pages', () => {
+  it('are whole, in every kind, and read again as a whole', async () => {
+    await using server = await plugged('vercel-ai-19240/server.mjs');
+    const { view } = server;
+    const compiled = await view.compile();
+    expect(names(compiled)).toEqual(['t1', 't2', 't3', 't4', 't5', 't6', 't7']);
+    expect(await compiled.callTool('case__t7', {})).toMatchObject({
+      content: [{ text: 'called t7' }],
+    });
+    expect((await view.commands.list()).map(({ name }) => name)).toEqual([
+      'p1',
+      'p2',
+      'p3',
+      'p4',
+      'p5',
+    ]);
+    expect((await view.resources.list()).map(({ uri }) => uri)).toEqual(
+      [1, 2, 3, 4, 5].map((i) => `mcp://case/fix%3A%2F%2Fr${i}`),
+    );
+    expect(await server.logged('tools/list')).toHaveLength(3);
+    process.kill(server.connections.inspect()[0]!.pid!, 'SIGKILL');
+    await vi.waitFor(() => expect(server.capability.status()).toMatchObject({ state: 'lost' }));
+    await compiled.callTool('case__t1', {});
+    expect(names(await view.compile())).toHaveLength(7);
+    expect(await server.logged('tools/list')).toHaveLength(6);
+  });
+});
+
+describe.concurrent('mcpx-28: one bad entry among good ones', () => {
+  it('costs only itself, and is named', async () => {
+    await using server = await plugged('mcpx-28/server.mjs');
+    const compiled = await server.view.compile();
+    const good = 'good1 good2 in-empty in-missing in-null out-bad-ref out-no-type'.split(' ');
+    expect(names(compiled)).toEqual(good);
+    for (const { definition, id } of compiled.tools)
+      expect(await compiled.callTool(definition.name, {})).toMatchObject({
+        content: [{ text: `called ${id.name}` }],
+      });
+    expect(compiled.problems).toMatchObject([
+      { source: 'case', message: expect.stringMatching(/tools\[6\].*no name/) },
+    ]);
+  });
+});
