@@ -91,13 +91,17 @@ export class ScriptedSession {
     try {
       const outcome = await this.#answer(id, method, params, wire);
       if (outcome === undefined) return false;
-      const complete = this.#state.era === 'modern' ? { resultType: 'complete' } : {};
-      wire.send({ jsonrpc: '2.0', id, result: { ...complete, ...outcome } });
+      wire.send(this.#response(id, outcome));
     } catch (error) {
       const code = error instanceof RpcError ? error.rpcCode : -32603;
       wire.send({ jsonrpc: '2.0', id, error: { code, message: String(error) } });
     }
     return true;
+  }
+
+  #response(id: unknown, outcome: object): object {
+    const complete = this.#state.era === 'modern' ? { resultType: 'complete' } : {};
+    return { jsonrpc: '2.0', id, result: { ...complete, ...outcome } };
   }
 
   async #answer(
@@ -195,7 +199,7 @@ export class ScriptedSession {
     this.#running.set(id, controller);
     const token = (params['_meta'] as Record<string, unknown> | undefined)?.['progressToken'];
     const call: MisbehavingCall = {
-      id,
+      answer: (outcome) => wire.send(this.#response(id, outcome)),
       execution,
       signal: controller.signal,
       send: wire.send,

@@ -57,9 +57,10 @@ export type Misbehaviour =
   /** An answer to a request that nobody made, then the right one. */
   | 'wrong-id';
 
-/** What a misbehaving tool needs of the connection. */
+/** A call, with what only a misbehaving tool does. */
 export interface MisbehavingCall extends ScriptedCall {
-  readonly id: unknown;
+  /** Answers now, beside the answer that is still to come. */
+  answer(outcome: object): void;
 }
 
 /** Refuses a call with a JSON-RPC error. */
@@ -99,9 +100,9 @@ export const MISBEHAVIOURS: Readonly<
   never: () => undefined,
   slow: async ({ progress, signal }) => {
     for (let step = 1; step <= SLOW_STEPS; step++) {
+      progress(step, SLOW_STEPS);
       await delay(SLOW_STEP_MS, undefined, { signal }).catch(() => undefined);
       if (signal.aborted) return undefined;
-      progress(step, SLOW_STEPS);
     }
     return textOutcome('slow');
   },
@@ -115,8 +116,8 @@ export const MISBEHAVIOURS: Readonly<
     }
     return textOutcome('after garbage');
   },
-  'answer-twice': ({ id, send }) => {
-    send({ jsonrpc: '2.0', id, result: textOutcome('first') });
+  'answer-twice': ({ answer }) => {
+    answer(textOutcome('first'));
     return textOutcome('second');
   },
   'wrong-id': ({ send }) => {
