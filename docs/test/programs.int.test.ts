@@ -1,13 +1,18 @@
+import { spawn } from 'node:child_process';
 import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 import { ExtensionRegistry } from '@patchbay/registry';
 import { MockLanguageModelV4 } from 'ai/test';
+import { build } from 'esbuild';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { BuildJobs } from '../programs/05-own-capability.ts';
+
+const docs = fileURLToPath(new URL('..', import.meta.url));
 
 /** The example programs as their readers run them: in a project folder that has the server and a skill. */
 describe('the programs of the documentation', () => {
@@ -23,6 +28,15 @@ describe('the programs of the documentation', () => {
       '---\nname: greet\ndescription: Greets.\n---\nSay hello.\n',
     );
     await writeFile(join(project, 'README.md'), '# A project\n');
+    await writeFile(
+      join(project, '.mcp.json'),
+      JSON.stringify({
+        mcpServers: {
+          files: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '.'] },
+        },
+      }),
+    );
+    vi.stubEnv('HOME', join(project, 'home'));
     process.chdir(project);
     vi.resetModules();
   });
@@ -91,6 +105,32 @@ describe('the programs of the documentation', () => {
     expect(content).toEqual({ type: 'text', text: '# A project\n' });
   });
 
+  it('06: a server that fails', async () => {
+    await writeFile(
+      join(project, '.mcp.json'),
+      '{\n  "mcpServers": {\n    "github": { "command": "gh-mcp" }\n  }\n}\n',
+    );
+    const { output } = await runProgram('06-trouble.ts', project, {
+      until: (said) => said.includes('index'),
+    });
+    expect(output).toMatch(
+      /github connect-failed gh-mcp: command not found\. Install it.* It is configured in \.mcp\.json:3\. \d{4}-/,
+    );
+  });
+
+  it('07: slash commands from every source', async () => {
+    await mkdir(join(project, '.claude/commands'), { recursive: true });
+    await writeFile(join(project, '.claude/commands/review.md'), 'Review $1.');
+    await rm(join(project, '.mcp.json'));
+    const { output, code } = await runProgram('07-commands.ts', project, {
+      input: '/review this\n/reveiw\nhello\n',
+    });
+    expect(output).toContain("text: 'Review this.'");
+    expect(output).toContain('Unknown command: /reveiw. Did you mean /review?');
+    expect(output).toContain('a plain message: hello');
+    expect(code).toBe(0);
+  });
+
   it('05: a capability of one’s own', async () => {
     const jobs = new Set(['nightly', 'docs']);
     const listeners = new Set<() => void>();
@@ -123,6 +163,48 @@ describe('the programs of the documentation', () => {
     expect(listeners.size).toBe(0);
   });
 });
+
+/** A program as its readers run it: in a process of its own. `until` may end it: some never end by themselves. */
+async function runProgram(
+  name: string,
+  cwd: string,
+  options: { readonly input?: string; readonly until?: (output: string) => boolean } = {},
+): Promise<{ readonly output: string; readonly code: number | null }> {
+  const folder = await mkdtemp(join(docs, '.test-'));
+  try {
+    const program = join(folder, 'program.mjs');
+    await build({
+      entryPoints: [join(docs, 'programs', name)],
+      outfile: program,
+      bundle: true,
+      format: 'esm',
+      platform: 'node',
+      target: 'node20',
+      mainFields: ['module', 'main'],
+      conditions: ['@patchbay/source'],
+      external: ['@modelcontextprotocol/client'],
+      banner: {
+        js: "import { createRequire as makeRequire } from 'node:module'; const require = makeRequire(import.meta.url);",
+      },
+    });
+    const child = spawn(process.execPath, [program], {
+      cwd,
+      env: { PATH: process.env['PATH'], HOME: join(cwd, 'home') },
+    });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (chunk: Buffer) => {
+        output += chunk.toString();
+        if (options.until?.(output) === true) child.kill();
+      });
+    }
+    child.stdin.end(options.input ?? '');
+    const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+    return { output, code };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
 
 function answering(
   seen: { readonly tools: readonly string[]; readonly system: string }[],

@@ -24,12 +24,30 @@ export type RuleReply =
   | { readonly text: string };
 
 export function reply(request: RuleRequest): RuleReply {
+  if (/learn a trick/i.test(request.user)) return learnTrick(request);
+  const replacement = /^Replace "(.+)" by "(.+)" in (\S+)$/.exec(request.user);
+  if (replacement !== null) return replaceText(request, replacement);
   const skill = chooseSkill(request);
   if (skill === undefined)
     return { text: 'I know no skill for this, so I do not know how it is done here.' };
   const activation = resultOf(request, 'activate_skill');
   if (activation === undefined) return callOf(request, 'activate_skill', { name: skill });
   return follow(request, skill, activation);
+}
+
+/** Does a trick as soon as it is offered. */
+function learnTrick(request: RuleRequest): RuleReply {
+  if (resultOf(request, 'learn_trick') === undefined) return callOf(request, 'learn_trick', {});
+  const trick = resultOf(request, 'do_trick');
+  return trick === undefined ? callOf(request, 'do_trick', {}) : { text: `The trick: ${trick}` };
+}
+
+function replaceText(
+  request: RuleRequest,
+  [, oldText, newText, path]: readonly string[],
+): RuleReply {
+  if (resultOf(request, 'edit_file') !== undefined) return { text: 'It is replaced.' };
+  return callOf(request, 'edit_file', { path, edits: [{ oldText, newText }] });
 }
 
 /** The skill of the catalogue whose name and description share most words with what the user asked. */

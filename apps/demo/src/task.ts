@@ -1,47 +1,12 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { aiSdk } from '@patchbay/ai-sdk';
-import { langchain } from '@patchbay/langchain';
-import type { ExtensionView } from '@patchbay/protocols';
-import { ToolLoopAgent } from 'ai';
-import { createAgent } from 'langchain';
+import type { Problem } from '@patchbay/protocols';
 
-import { ruleLanguageModel } from './ai-sdk-model.ts';
-import type { Board } from './board.ts';
-import { RuleChatModel } from './langchain-model.ts';
-import type { RuleRequest } from './rule-model.ts';
+import type { Run } from './frameworks.ts';
+import { check, type Check } from './show.ts';
 
 export const PROMPT = 'Please write the release notes of this project.';
-
-/** How one framework runs the task: every request that the model got, and what it said in the end. */
-export interface Run {
-  readonly requests: readonly RuleRequest[];
-  readonly answer: string;
-}
-
-export const FRAMEWORKS: Readonly<Record<string, (view: ExtensionView) => Promise<Run>>> = {
-  'Vercel AI SDK, ToolLoopAgent': async (view) => {
-    const requests: RuleRequest[] = [];
-    const agent = new ToolLoopAgent({ model: ruleLanguageModel(requests), ...aiSdk(view) });
-    const { text } = await agent.generate({ prompt: PROMPT });
-    return { requests, answer: text };
-  },
-  'LangChain.js, createAgent': async (view) => {
-    const requests: RuleRequest[] = [];
-    const agent = createAgent({ model: new RuleChatModel(requests), ...langchain(view) });
-    const { messages } = await agent.invoke({ messages: [{ role: 'user', content: PROMPT }] });
-    return { requests, answer: messages.at(-1)?.text ?? '' };
-  },
-};
-
-/** One thing that must hold, and whether it did. */
-export interface Check {
-  readonly what: string;
-  readonly holds: boolean;
-  /** What was seen. */
-  readonly seen: string;
-}
 
 const EXPECTED = `# What is new
 
@@ -49,15 +14,17 @@ const EXPECTED = `# What is new
 - the watcher sees edits behind links
 `;
 
+const NOTES = 'RELEASE_NOTES.md';
+
 /** Looks at a run step by step: what the model was sent, what it called, what came of it. */
-export async function checkRun(board: Board, { requests, answer }: Run): Promise<readonly Check[]> {
+export async function checkTask(
+  folder: string,
+  { requests, answer }: Run,
+): Promise<readonly Check[]> {
   const first = requests[0];
-  const called = requests.at(-1)?.results.map(({ tool }) => tool) ?? [];
-  const activation =
-    requests.at(-1)?.results.find(({ tool }) => tool === 'activate_skill')?.text ?? '';
-  const written = await readFile(join(board.folder, 'RELEASE_NOTES.md'), 'utf8').catch(
-    () => '(no file)',
-  );
+  const results = requests.at(-1)?.results ?? [];
+  const called = results.map(({ tool }) => tool);
+  const activation = results.find(({ tool }) => tool === 'activate_skill')?.text ?? '';
   return [
     check(
       'the catalogue in the system prompt has the skill',
@@ -70,7 +37,7 @@ export async function checkRun(board: Board, { requests, answer }: Run): Promise
       first?.system,
     ),
     check(
-      'the file server and the skill tools are offered',
+      'the tools of the file server and of the skills are offered',
       hasAll(first?.tools, ['activate_skill', 'files__read_text_file', 'files__write_file']),
       first?.tools.join(' '),
     ),
@@ -89,27 +56,33 @@ export async function checkRun(board: Board, { requests, answer }: Run): Promise
       ]),
       called.join(' → '),
     ),
-    check('RELEASE_NOTES.md is in the house style', written === EXPECTED, written),
+    await checkNotes(folder),
     check(
       'the model says that it is done',
-      answer === 'The release notes are in RELEASE_NOTES.md.',
+      answer === `The release notes are in ${NOTES}.`,
       answer,
-    ),
-    check(
-      'no source has a problem',
-      board.problems.length === 0,
-      board.problems.map(({ message }) => message).join('; '),
     ),
   ];
 }
 
-/** The next run starts from the same place. */
-export async function reset(board: Board): Promise<void> {
-  await rm(join(board.folder, 'RELEASE_NOTES.md'), { force: true });
+/** What must hold whichever model did it. */
+export async function checkNotes(folder: string): Promise<Check> {
+  const written = await readFile(join(folder, NOTES), 'utf8').catch(() => '(no file)');
+  return check(`${NOTES} is in the house style`, written.trim() === EXPECTED.trim(), written);
 }
 
-export function check(what: string, holds: boolean | undefined, seen = ''): Check {
-  return { what, holds: holds === true, seen };
+export function checkProblems(problems: readonly Problem[]): Check {
+  const errors = problems.filter(({ severity }) => severity === 'error');
+  return check(
+    'no source has an error',
+    errors.length === 0,
+    errors.map(({ source, message }) => `${source}: ${message}`).join('; '),
+  );
+}
+
+/** The next run starts from the same place. */
+export async function resetTask(folder: string): Promise<void> {
+  await rm(join(folder, NOTES), { force: true });
 }
 
 function hasAll(list: readonly string[] | undefined, wanted: readonly string[]): boolean {

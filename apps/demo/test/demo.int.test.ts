@@ -1,59 +1,91 @@
-import type { AnyCapability, CompileContext, Tool } from '@patchbay/protocols';
+import type {
+  AnyCapability,
+  Capability,
+  CompileContext,
+  ExtensionView,
+  Tool,
+} from '@patchbay/protocols';
 import { SkillManagerCapability } from '@patchbay/skills';
 import { describe, expect, it } from 'vitest';
 
-import { makeBoard, type BoardChanges } from '../src/board.ts';
-import { checkRun, FRAMEWORKS, type Check } from '../src/task.ts';
+import { FRAMEWORKS } from '../src/frameworks.ts';
+import { offline } from '../src/models.ts';
+import { openProject, type Project } from '../src/project.ts';
+import { checkTask, PROMPT } from '../src/task.ts';
 
-async function run(framework: string, changes: BoardChanges = {}): Promise<readonly Check[]> {
-  await using board = await makeBoard(changes);
-  const done = await FRAMEWORKS[framework]!(board.registry.view({ session: 's', agent: 'writer' }));
-  return checkRun(board, done);
+/** What does not hold when the task is done over the view that `change` gives. */
+async function missed(
+  framework: string,
+  change: (project: Project) => Promise<ExtensionView>,
+): Promise<readonly string[]> {
+  const project = await openProject();
+  try {
+    const run = await FRAMEWORKS[framework]!({
+      view: await change(project),
+      models: offline,
+      prompt: PROMPT,
+    });
+    return (await checkTask(project.folder, run))
+      .filter(({ holds }) => !holds)
+      .map(({ what }) => what);
+  } finally {
+    await project.close();
+  }
 }
 
-const missed = (checks: readonly Check[]) =>
-  checks.filter(({ holds }) => !holds).map(({ what }) => what);
+const viewOf = async ({ host }: Project) => (await host.openSession('demo')).agent('writer').view();
+const NOTES = 'RELEASE_NOTES.md is in the house style';
 
 /** The same server, with one tool under another name. */
-function renamed(server: AnyCapability): AnyCapability {
+function renamed(server: Capability): AnyCapability {
   return {
     id: server.id,
-    tools: async (context: CompileContext): Promise<readonly Tool[]> => {
-      const tools = await server.tools!(context);
-      return tools.map((tool) => {
-        if (tool.id.name !== 'read_text_file') return tool;
-        return {
-          ...tool,
-          id: { ...tool.id, name: 'open_text_file' },
-          definition: { ...tool.definition, name: 'files__open_text_file' },
-        };
-      });
-    },
+    tools: async (context: CompileContext): Promise<readonly Tool[]> =>
+      (await server.tools!(context)).map((tool) =>
+        tool.id.name === 'read_text_file'
+          ? {
+              call: (args, call) => tool.call(args, call),
+              id: { ...tool.id, name: 'open_text_file' },
+              definition: { ...tool.definition, name: 'files__open_text_file' },
+            }
+          : tool,
+      ),
   };
 }
 
-describe.each(Object.keys(FRAMEWORKS))('the demo through %s', (framework) => {
-  it('does the task as the skill says', async () => {
-    expect(missed(await run(framework))).toEqual([]);
+describe.each(Object.keys(FRAMEWORKS))('the task of the demo through %s', (framework) => {
+  it('is done as the skill says', async () => {
+    expect(await missed(framework, viewOf)).toEqual([]);
   });
 
-  it('cannot do it without the skill', async () => {
-    expect(missed(await run(framework, { skills: false }))).toContain(
-      'RELEASE_NOTES.md is in the house style',
-    );
+  it('cannot be done without the skill', async () => {
+    const without = async ({ host }: Project) =>
+      (await host.openSession('demo'))
+        .agent('writer')
+        .view({ skills: { exclude: ['release-notes'] } });
+    expect(await missed(framework, without)).toContain(NOTES);
   });
 
-  it('cannot do it when a tool has another name', async () => {
-    expect(missed(await run(framework, { files: renamed }))).toContain(
-      'RELEASE_NOTES.md is in the house style',
-    );
+  it('cannot be done when a tool has another name', async () => {
+    const other = async (project: Project) => {
+      const { registry } = project.host;
+      const [files] = registry.query(
+        {},
+        (capability): capability is Capability => capability.id === 'files',
+      );
+      registry.register(renamed(files!), { session: 'demo' });
+      return viewOf(project);
+    };
+    expect(await missed(framework, other)).toContain(NOTES);
   });
 
-  it('cannot do it when the instructions are empty', async () => {
-    const manager = new SkillManagerCapability();
-    manager.instructions = async () => [];
-    expect(missed(await run(framework, { manager }))).toContain(
-      'RELEASE_NOTES.md is in the house style',
-    );
+  it('cannot be done when the instructions are empty', async () => {
+    const silent = async (project: Project) => {
+      const manager = new SkillManagerCapability();
+      manager.instructions = async () => [];
+      project.host.registry.register(manager, { session: 'demo' });
+      return viewOf(project);
+    };
+    expect(await missed(framework, silent)).toContain(NOTES);
   });
 });

@@ -9,8 +9,8 @@ import {
 } from '@patchbay/protocols';
 
 import { isSchemaObject } from './local-reference.ts';
+import { createProblemReport } from './problem-report.ts';
 import { violationLines } from './violations.ts';
-import { warn } from './warn.ts';
 
 /** What {@link createArgumentValidator} takes. */
 export interface ArgumentValidatorOptions {
@@ -31,7 +31,7 @@ const FITS: ArgumentCheck = Object.freeze({ ok: true });
 export function createArgumentValidator(options: ArgumentValidatorOptions = {}): ArgumentValidator {
   const compiled = new WeakMap<JsonSchema, Validator | 'unusable'>();
   const reported = new WeakSet<JsonSchema>();
-  const { onProblem = warn } = options;
+  const { onProblem = createProblemReport() } = options;
 
   const report = (schema: JsonSchema, thrown: unknown) => {
     if (reported.has(schema)) return;

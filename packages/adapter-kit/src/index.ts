@@ -1,6 +1,7 @@
 export { createArgumentValidator, type ArgumentValidatorOptions } from './argument-validator.ts';
 export { errorText } from './error-text.ts';
 export { instructionText, type InstructionText } from './instruction-text.ts';
+export { createProblemReport, type ProblemReport } from './problem-report.ts';
 export {
   createProviderSchemas,
   providerSchema,
@@ -10,4 +11,3 @@ export {
 } from './provider-schema.ts';
 export { planResult, type PlannedMedia, type PlanOptions, type ResultPlan } from './result-plan.ts';
 export { withoutStrictNulls } from './strict-schema.ts';
-export { warn } from './warn.ts';

@@ -82,13 +82,9 @@ describe('the face of a schema', () => {
       description: 'Args.',
       properties: { a: {} },
     });
-    expect(
-      face({
-        properties: { a: {} },
-        if: { required: ['a'] },
-        then: { properties: { b: {} }, required: ['b'] },
-      }),
-    ).toEqual({
+    const conditional =
+      '{"properties":{"a":{}},"if":{"required":["a"]},"then":{"properties":{"b":{}},"required":["b"]}}';
+    expect(face(JSON.parse(conditional))).toEqual({
       type: 'object',
       properties: { a: {}, b: {} },
     });

@@ -1,7 +1,7 @@
 import {
   createArgumentValidator,
   createProviderSchemas,
-  warn,
+  createProblemReport,
   type PlanOptions,
 } from '@patchbay/adapter-kit';
 import type { ExtensionView, Problem, Tool as PatchbayTool, TurnView } from '@patchbay/protocols';
@@ -49,12 +49,8 @@ export interface AiSdkExtensions {
  * parallel runs of one agent do not mix. Nothing is connected before the first step.
  */
 export function aiSdk(view: ExtensionView, options: AiSdkOptions = {}): AiSdkExtensions {
-  const {
-    onProblem = warn,
-    tools: ownTools = {},
-    instructions,
-    prepareStep: ownPrepareStep,
-  } = options;
+  const { tools: ownTools = {}, instructions, prepareStep: ownPrepareStep } = options;
+  const report = createProblemReport(options.onProblem);
   const major: Major = { isSeven: false };
   /** By the array that the AI SDK hands to `prepareStep` at every step of one run. */
   const bySteps = new WeakMap<object, Run>();
@@ -86,13 +82,8 @@ export function aiSdk(view: ExtensionView, options: AiSdkOptions = {}): AiSdkExt
     strict: options.strict === true,
     progress: options.progress === true,
     schemas: createProviderSchemas(),
-    validator: createArgumentValidator({ onProblem }),
-    report: (tool, problems) => {
-      for (const problem of problems) {
-        const message = `A part of a result of ${tool} was left out: ${problem}.`;
-        onProblem({ source: tool, code: 'protocol-error', message, severity: 'warning' });
-      }
-    },
+    validator: createArgumentValidator({ onProblem: report }),
+    report,
     call: (name, args, messages, call) =>
       inTurn(messages, (turn) =>
         turn.callTool(name, args, { ...call, approved: isApproved(messages, call.callId ?? '') }),
@@ -132,7 +123,11 @@ export function aiSdk(view: ExtensionView, options: AiSdkOptions = {}): AiSdkExt
     return settings;
   };
 
-  const shared = new LiveTools(ownTools);
+  const onClash = (name: string) => {
+    const message = `The tool ${name} is not offered, because the program has a tool of its own of that name.`;
+    report({ source: name, code: 'tool-name', message, severity: 'warning' });
+  };
+  const shared = new LiveTools(ownTools, onClash);
   const sharedStart = { live: shared, instructions, prepareStep: ownPrepareStep };
 
   const prepareStep: AiSdkExtensions['prepareStep'] = (given) => {
@@ -152,7 +147,7 @@ export function aiSdk(view: ExtensionView, options: AiSdkOptions = {}): AiSdkExt
       const all = { ...agent.tools, ...ownTools };
       const own = Object.fromEntries(Object.entries(all).filter(([, tool]) => !ours.has(tool)));
       const open = tombstones(toolsWithApproval(agent.messages ?? []));
-      const live = new LiveTools(own, { ...open, ...shared.known });
+      const live = new LiveTools(own, onClash, { ...open, ...shared.known });
       const ownStep = agent.prepareStep === prepareStep ? ownPrepareStep : agent.prepareStep;
       const { activeTools } = agent;
       const base = agent.instructions ?? instructions;

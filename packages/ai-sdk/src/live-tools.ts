@@ -13,10 +13,13 @@ const MAX_KNOWN = 1000;
 export class LiveTools {
   readonly object: ToolSet = {};
   readonly #own: ToolSet;
+  readonly #onClash: (name: string) => void;
   #known: ToolSet;
 
-  constructor(own: ToolSet, known: ToolSet = {}) {
+  /** `onClash` hears of each tool that is not offered, because the program has one of that name. */
+  constructor(own: ToolSet, onClash: (name: string) => void, known: ToolSet = {}) {
     this.#own = own;
+    this.#onClash = onClash;
     this.#known = known;
     this.#write();
   }
@@ -37,6 +40,7 @@ export class LiveTools {
   /** Takes in what a step offers. Gives every name that it may use. A tool of the program hides ours of the same name. */
   offer(tools: ToolSet): readonly string[] {
     this.learn(tools);
+    for (const name of Object.keys(tools)) if (Object.hasOwn(this.#own, name)) this.#onClash(name);
     return [...new Set([...Object.keys(this.#own), ...Object.keys(tools)])];
   }
 

@@ -1,5 +1,9 @@
-import type { PlanOptions, ProviderSchemas } from '@patchbay/adapter-kit';
-import { withoutStrictNulls } from '@patchbay/adapter-kit';
+import {
+  withoutStrictNulls,
+  type PlanOptions,
+  type ProblemReport,
+  type ProviderSchemas,
+} from '@patchbay/adapter-kit';
 import type {
   ArgumentValidator,
   CallOptions,
@@ -14,7 +18,7 @@ import { withProgress } from './progress.ts';
 import { ToolCallError, toToolCallError } from './tool-call-error.ts';
 
 /** What the AI SDK hands to `execute`, in both majors. */
-export interface ExecuteOptions {
+interface ExecuteOptions {
   readonly toolCallId: string;
   readonly messages: readonly ModelMessage[];
   readonly abortSignal?: AbortSignal | undefined;
@@ -28,7 +32,7 @@ export interface ToolHost {
   readonly progress: boolean;
   readonly schemas: ProviderSchemas;
   readonly validator: ArgumentValidator;
-  readonly report: (tool: string, problems: readonly string[]) => void;
+  readonly report: ProblemReport;
   /** Calls through the turn of the run that the messages belong to. */
   call(
     name: string,
@@ -43,9 +47,14 @@ export interface ToolHost {
 export function makeTool(tool: PatchbayTool, host: ToolHost): Tool {
   const { id, definition } = tool;
   const { name, description, title, annotations, inputSchema } = definition;
-  const { schema, strict } = host.schemas(inputSchema, { strict: host.strict });
+  const { schema, strict, notes } = host.schemas(inputSchema, { strict: host.strict });
+  const source = id.capability;
+  for (const note of notes) {
+    const message = `The arguments of ${name} are not shown as written. ${note}`;
+    host.report({ source, code: 'schema-unusable', message, severity: 'warning' });
+  }
   return {
-    ...actions(name, host),
+    ...actions({ name, source }, host),
     type: 'dynamic' as const,
     ...(description === undefined ? {} : { description }),
     ...(annotations?.title === undefined && title === undefined
@@ -71,14 +80,20 @@ export function makeTool(tool: PatchbayTool, host: ToolHost): Tool {
 /** Stands for a tool that is gone: calls that are still open get an answer. */
 export function makeTombstone(name: string, host: ToolHost): Tool {
   return {
-    ...actions(name, host),
+    ...actions({ name, source: undefined }, host),
     type: 'dynamic',
     needsApproval: true,
     inputSchema: asSchema({ type: 'object' }, (value) => ({ success: true, value })),
   };
 }
 
-function actions(name: string, host: ToolHost): object {
+interface Named {
+  readonly name: string;
+  readonly source: string | undefined;
+}
+
+function actions(tool: Named, host: ToolHost): object {
+  const { name, source } = tool;
   const run = async (args: unknown, options: ExecuteOptions, more: CallOptions = {}) => {
     noticeMajor(host.major, options);
     const { toolCallId, messages, abortSignal } = options;
@@ -91,9 +106,9 @@ function actions(name: string, host: ToolHost): object {
       });
       if (result.isError !== true) return result;
       const { value } = modelOutput(result, host.plan, host.major) as { readonly value: string };
-      throw new ToolCallError(value, { result });
+      throw new ToolCallError(value, { result, source });
     } catch (error) {
-      throw error instanceof ToolCallError ? error : toToolCallError(error, name, abortSignal);
+      throw error instanceof ToolCallError ? error : toToolCallError(error, tool, abortSignal);
     }
   };
   return {
@@ -104,7 +119,15 @@ function actions(name: string, host: ToolHost): object {
           withProgress((onProgress) => run(args, options, { onProgress }))
       : (args: unknown, options: ExecuteOptions) => run(args, options),
     toModelOutput: ({ output }: { readonly output: unknown }) =>
-      modelOutput(output, host.plan, host.major, (problems) => host.report(name, problems)),
+      modelOutput(output, host.plan, host.major, (why) => {
+        const message = `A part of a result of ${name} is not shown: ${why}.`;
+        host.report({
+          source: source ?? name,
+          code: 'protocol-error',
+          message,
+          severity: 'warning',
+        });
+      }),
   };
 }
 

@@ -15,10 +15,10 @@ export function modelOutput(
   output: unknown,
   options: PlanOptions,
   major: Major,
-  report: (problems: readonly string[]) => void = () => undefined,
+  report: (problem: string) => void = () => undefined,
 ): ModelOutput {
   const { text, media, isError, problems } = planResult(asResult(output), options);
-  if (problems.length > 0) report(problems);
+  problems.forEach((problem) => report(problem));
   if (isError) return { type: 'error-text', value: text };
   if (media.length === 0) return { type: 'text', value: text };
   const parts = media.map(major.isSeven ? filePart : dataPart);

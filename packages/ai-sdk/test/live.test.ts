@@ -1,4 +1,4 @@
-import type { Json } from '@patchbay/protocols';
+import type { CallContext, Json } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
@@ -14,6 +14,18 @@ import {
   text,
   toolNames,
 } from './majors.ts';
+
+/** A tool that says in which turn it was called. */
+const inTurn = (name: string) => ({
+  name,
+  call: (_args: unknown, { scope }: CallContext) => `${name} ran in ${scope.turn}`,
+});
+
+/** Whether a prompt has the first call of this content. */
+function isOf(content: readonly object[], prompt: readonly object[]): boolean {
+  const id = /"toolCallId":"([^"]+)"/u.exec(JSON.stringify(content))?.[1];
+  return id !== undefined && JSON.stringify(prompt).includes(id);
+}
 
 describe.each(MAJORS)('a running agent of ai $major', (major) => {
   const { ai } = major;
@@ -88,10 +100,10 @@ describe.each(MAJORS)('a running agent of ai $major', (major) => {
 
   it('does not mix parallel runs of one agent, nor what each of them may not use', async () => {
     registry.register(
-      capability('t', [says('left'), says('right')], {
-        prepareTurn: async ({ userText }) => ({
+      capability('t', [inTurn('left'), inTurn('right')], {
+        prepareTurn: async ({ userText, turnId }) => ({
           hide: [userText === 'left' ? 't__right' : 't__left'],
-          instructions: [{ source: 't', kind: 'dynamic', text: `This is ${userText}.` }],
+          instructions: [{ source: 't', kind: 'dynamic', text: `${userText} ran in ${turnId}` }],
         }),
       }),
     );
@@ -103,7 +115,8 @@ describe.each(MAJORS)('a running agent of ai $major', (major) => {
           ? 'left'
           : 'right';
         const answered = given.prompt.some(({ role }) => role === 'tool');
-        return answered ? [text(asked)] : [call('1', 't__left'), call('2', 't__right')];
+        const id = crypto.randomUUID();
+        return answered ? [text(asked)] : [call(id, 't__left'), call(`${id}-2`, 't__right')];
       });
       const extensions = aiSdk(registry.view({ session: 's' }));
       const agent = new ai.ToolLoopAgent({ model, ...extensions });
@@ -122,14 +135,19 @@ describe.each(MAJORS)('a running agent of ai $major', (major) => {
           ? 'left'
           : 'right';
         expect(toolNames(each)).toEqual([`t__${mine}`]);
-        expect(systemTexts(each)).toEqual([`This is ${mine}.`]);
+        expect(systemTexts(each)).toEqual([expect.stringContaining(mine)]);
       }
       for (const result of results) {
+        const told = systemTexts(
+          seen.find(({ prompt }) => isOf(result.steps[0]?.content ?? [], prompt)),
+        );
         const parts = result.steps.flatMap(({ content }) => content);
         const ran = parts.filter(({ type }) => type === 'tool-result');
         const refused = parts.filter(({ type }) => type === 'tool-error');
+        // What the model was told of the turn, and the turn that its call was made in.
+        expect(told).toEqual([expect.stringMatching(new RegExp(`^${result.text} ran in .`, 'u'))]);
         expect(ran).toMatchObject([
-          { toolName: `t__${result.text}`, output: { content: [{ text: `${result.text} ran` }] } },
+          { toolName: `t__${result.text}`, output: { content: [{ text: told[0] }] } },
         ]);
         expect(refused).toHaveLength(1);
       }
@@ -220,6 +238,52 @@ describe.each(MAJORS)('a running agent of ai $major', (major) => {
     expect(toolNames(seen[0])).toEqual(['mine']);
     expect(systemTexts(seen[0])).toEqual(['You are X.']);
   });
+
+  it('offers the tool of the program where both have one of a name, and says so once', async () => {
+    registry.register(capability('t', [says('x')]));
+    const mine = ai.tool({
+      inputSchema: ai.jsonSchema<object>({ type: 'object' }),
+      execute: () => 'mine ran',
+    });
+    const { model, seen } = scripted(major, [[call('1', 't__x')], [text('done')]]);
+    const problems: unknown[] = [];
+    const options = {
+      tools: { t__x: mine },
+      onProblem: (problem: unknown) => void problems.push(problem),
+    };
+    await new ai.ToolLoopAgent({ model, ...aiSdk(registry.view(), options) }).generate({
+      prompt: 'go',
+    });
+    expect(outputs(seen[1])['t__x']?.value).toBe('mine ran');
+    expect(problems).toEqual([expect.objectContaining({ code: 'tool-name', source: 't__x' })]);
+  });
+
+  it.each(['generateText', 'streamText'] as const)(
+    'leaves the system prompt of a %s in front',
+    async (way) => {
+      registry.register(
+        capability('t', [says('x')], {
+          instructions: async () => [{ source: 't', kind: 'static', text: 'Use x.' }],
+        }),
+      );
+      const { model, seen } = scripted(major, [[call('1', 't__x')], [text('done')]]);
+      const system = major.major === 7 ? { instructions: 'You are X.' } : { system: 'You are X.' };
+      const settings = {
+        model,
+        prompt: 'go',
+        stopWhen: ai.stepCountIs(2),
+        ...system,
+        ...aiSdk(registry.view()),
+      };
+      const result =
+        way === 'generateText' ? await ai.generateText(settings) : ai.streamText(settings);
+      expect(await result.text).toBe('done');
+      expect(seen.map(systemTexts)).toEqual([
+        ['You are X.', 'Use x.'],
+        ['You are X.', 'Use x.'],
+      ]);
+    },
+  );
 
   it('sends the same order of tools whichever joined first', async () => {
     const { model, seen } = scripted(major, () => [text('done')]);

@@ -1,5 +1,4 @@
 import { defineTool, type Capability, type Tool, type ToolOptions } from '@patchbay/protocols';
-import type { ExtensionRegistry } from '@patchbay/registry';
 import * as ai7 from 'ai';
 import * as ai7Test from 'ai/test';
 import * as ai6 from 'ai6';
@@ -23,7 +22,7 @@ export interface Seen {
   readonly prompt: readonly Message[];
 }
 
-export interface Message {
+interface Message {
   readonly role: string;
   readonly content: unknown;
 }
@@ -91,7 +90,7 @@ export function scripted(
       return { stream: ReadableStream.from(all) };
     },
   } as never);
-  return { model: model as unknown as ai7.LanguageModel, seen };
+  return { model, seen };
 }
 
 export const toolNames = (seen: Seen | undefined): readonly string[] =>
@@ -131,5 +130,3 @@ export const says = (name: string): Omit<ToolOptions, 'capability'> => ({
   name,
   call: () => `${name} ran`,
 });
-
-export type { ExtensionRegistry };

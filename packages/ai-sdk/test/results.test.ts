@@ -3,7 +3,7 @@ import { ExtensionRegistry } from '@patchbay/registry';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { aiSdk, ToolCallError, type AiSdkOptions } from '../src/index.ts';
-import { call, capability, MAJORS, outputs, scripted, text, type Seen } from './majors.ts';
+import { call, capability, MAJORS, outputs, scripted, text } from './majors.ts';
 
 const PNG = 'iVBORw0KGgo=';
 const PDF = 'JVBERi0xLjcK';
@@ -308,5 +308,3 @@ function withResolvers<T>(): {
   const promise = new Promise<T>((done) => (resolve = done));
   return { promise, resolve };
 }
-
-export type { Seen };

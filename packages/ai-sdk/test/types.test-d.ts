@@ -24,13 +24,13 @@ const own = tool({
 describe('the types of the AI SDK', () => {
   it('take a view by spreading, without a cast', () => {
     const agent = new ToolLoopAgent({ model, ...aiSdk(view) });
-    expectTypeOf(agent.generate).toBeFunction();
     expectTypeOf(agent.tools).toExtend<ToolSet>();
-    new ToolLoopAgent({
+    const instructed = new ToolLoopAgent({
       model,
       instructions: 'You are X.',
       ...aiSdk(view, { instructions: 'You are X.' }),
     });
+    expectTypeOf(instructed.tools).toExtend<ToolSet>();
     expectTypeOf(generateText({ model, prompt: 'go', ...aiSdk(view) })).resolves.toHaveProperty(
       'text',
     );

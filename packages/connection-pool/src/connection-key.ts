@@ -1,6 +1,5 @@
 import {
   PatchbayError,
-  sha256Hex,
   type AcquireOptions,
   type HttpServerConfig,
   type InjectedServerConfig,
@@ -14,8 +13,8 @@ export const isInjected = (config: ServerConfig): config is InjectedServerConfig
   'client' in config;
 
 /**
- * What makes two requests share one connection: the resolved configuration, and whoever its `sharing` keeps apart. A
- * hash: it holds environment and headers, and is safe to show.
+ * What makes two requests share one connection: the resolved configuration, and whoever its `sharing` keeps apart. It
+ * holds environment and headers: only its hash may be shown.
  * @throws PatchbayError `identity-required` for headers of an identity that nobody gave, `invalid-config`
  */
 export function connectionKey(
@@ -24,9 +23,7 @@ export function connectionKey(
   asker: AcquireOptions,
   objectId: (object: object) => number,
 ): string {
-  return sha256Hex(
-    JSON.stringify([transportKey(config, headers, objectId), audience(config, asker)]),
-  );
+  return JSON.stringify([transportKey(config, headers, objectId), audience(config, asker)]);
 }
 
 function transportKey(

@@ -1,5 +1,6 @@
 import {
   PatchbayError,
+  sha256Hex,
   type AcquireOptions,
   type ConnectionProvider,
   type ConnectionStatus,
@@ -41,7 +42,7 @@ export interface PoolOptions {
 export interface InspectedConnection extends ConnectionStatus {
   /** Part of the hash that stands for configuration and identity. */
   readonly key: string;
-  /** The program, or the origin of the URL. */
+  /** Its label, the program, or the origin of the URL. */
   readonly server: string;
 }
 
@@ -126,7 +127,7 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
   /** Every connection there is. */
   inspect(): readonly InspectedConnection[] {
     return [...this.#connections].map(([key, connection]) => ({
-      key: key.slice(0, 12),
+      key: sha256Hex(key).slice(0, 12),
       server: describe(connection.config),
       ...connection.status(),
     }));
@@ -214,6 +215,7 @@ async function headersFor(
 }
 
 function describe(config: ServerConfig): string {
+  if (config.label !== undefined) return config.label;
   if (isStdio(config)) return config.command;
   if (isHttp(config)) return URL.canParse(config.url) ? new URL(config.url).origin : 'invalid url';
   return 'injected client';

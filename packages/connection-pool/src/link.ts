@@ -12,6 +12,8 @@ export interface Link {
   readonly pid: number | undefined;
   /** Set once it is gone: why. */
   readonly lost: PatchbayError | undefined;
+  /** Resolves when nothing comes over it any more. */
+  readonly ended: Promise<void>;
   /** Sends a request. The answer is not validated; the caller checks what it uses. */
   request(
     method: string,
@@ -173,6 +175,7 @@ class ClientLink implements Link {
   #closing = false;
   #lastError: unknown;
   lost: PatchbayError | undefined;
+  readonly ended: Promise<void>;
 
   constructor(
     client: Client,
@@ -189,7 +192,12 @@ class ClientLink implements Link {
     client.onerror = (error) => {
       this.#lastError = error;
     };
-    client.onclose = () => this.#gone();
+    this.ended = new Promise((resolve) => {
+      client.onclose = () => {
+        this.#gone();
+        resolve();
+      };
+    });
   }
 
   get pid(): number | undefined {
@@ -290,12 +298,16 @@ function injectedLink(client: Client, events: LinkEvents): Link {
   listenTo(client, events);
   let lost: PatchbayError | undefined;
   const before = client.onclose;
-  client.onclose = () => {
-    before?.();
-    lost = new PatchbayError('connection-lost', 'The injected client was closed.');
-    events.onLost(lost);
-  };
+  const ended = new Promise<void>((resolve) => {
+    client.onclose = () => {
+      before?.();
+      lost = new PatchbayError('connection-lost', 'The injected client was closed.');
+      events.onLost(lost);
+      resolve();
+    };
+  });
   return {
+    ended,
     pid: undefined,
     get info() {
       return infoOf(client);

@@ -85,7 +85,8 @@ export class PooledClient implements McpClient {
         if (error.code !== 'connection-lost') throw error;
         const neverRan = error.details?.['neverSent'] === true;
         const again = replay !== 'never' && (neverRan || repeatable || replay === 'always');
-        if (again && attempt === 1) continue;
+        // What was never sent can be sent again without harm; what may have run is repeated once, if at all.
+        if (again && attempt < (neverRan ? 4 : 2)) continue;
         throw neverRan ? error : outcomeUnknown(name, error);
       }
     }
@@ -193,7 +194,9 @@ export class PooledClient implements McpClient {
             },
           });
         } catch (error) {
-          throw requestError(error, link, method);
+          const failure = requestError(error, link, method);
+          if (failure.details?.['neverSent'] === true) this.#connection.retire(link);
+          throw failure;
         }
       }, signal),
     );

@@ -30,6 +30,7 @@ export interface SharedConnectionHost {
 }
 
 const CONNECT_MS = 30_000;
+const LAST_ANSWERS_MS = 2_000;
 const CONNECTION_CHANGED = 'patchbay/connection';
 
 /**
@@ -54,6 +55,7 @@ export class SharedConnection {
   #inFlight = 0;
   #idleTimer: ReturnType<typeof setTimeout> | undefined;
   readonly #ended = new AbortController();
+  readonly #endings = new Set<Promise<void>>();
   #closing: Promise<void> | undefined;
   #noise = 0;
   generation = 0;
@@ -140,13 +142,16 @@ export class SharedConnection {
     this.#link = undefined;
     this.#host.ended(this);
     if (link !== undefined) await this.#end(link);
+    await Promise.all(this.#endings);
   }
 
   /** The link, when there is one: everybody waits for the same attempt, and may stop waiting. */
   async #ready(signal: AbortSignal | undefined): Promise<Link> {
     if (this.#closing !== undefined) throw closed();
     signal?.throwIfAborted();
-    if (this.#link !== undefined) return this.#link;
+    const link = this.#link;
+    if (link !== undefined && link.lost === undefined) return link;
+    if (link?.lost !== undefined) this.#lost(link, link.lost);
     if (this.#state === 'degraded' && this.#retryAt !== undefined && Date.now() < this.#retryAt) {
       throw new PatchbayError(
         'unavailable',
@@ -222,8 +227,30 @@ export class SharedConnection {
     if (link === undefined || this.#link !== link) return;
     this.#link = undefined;
     this.#lastError = problemFrom('connection', error);
-    void this.#end(link);
+    this.#ending(this.#end(link));
     this.#to('lost');
+  }
+
+  /**
+   * Nothing can be sent over a link any more: the next use makes another one. Answers that are still under way over the
+   * old one are waited for.
+   */
+  retire(link: Link): void {
+    if (this.#link !== link) return;
+    this.#link = undefined;
+    this.#to('lost');
+    const waiting = pause(LAST_ANSWERS_MS, this.#ended.signal).catch(() => undefined);
+    this.#ending(Promise.race([link.ended, waiting]).then(() => this.#end(link)));
+  }
+
+  /** Closing waits for what is ending. */
+  #ending(end: Promise<void>): void {
+    const settled = end
+      .catch((error: unknown) =>
+        this.#host.problem(problemFrom(this.config.label ?? 'connection', error)),
+      )
+      .finally(() => this.#endings.delete(settled));
+    this.#endings.add(settled);
   }
 
   async #end(link: Link): Promise<void> {
@@ -251,7 +278,7 @@ export class SharedConnection {
     if (this.#noise++ > 0) return;
     const message = `The server writes something else than messages to its output, for example: ${JSON.stringify(sample)}. It should write that to stderr.`;
     this.#host.problem({
-      source: 'connection',
+      source: this.config.label ?? 'connection',
       code: 'protocol-error',
       severity: 'warning',
       message,

@@ -1,6 +1,4 @@
 import {
-  PatchbayError,
-  problemFrom,
   type Listing,
   type Problem,
   type PromptEntry,
@@ -33,10 +31,14 @@ export async function readAllPages<T>(
 ): Promise<Listing<T>> {
   const items: T[] = [];
   const problems: Problem[] = [];
+  // The list is there, only not all of it.
   const problem = (why: string) =>
-    problems.push(
-      problemFrom(source, new PatchbayError('protocol-error', `${list.method}: ${why}`)),
-    );
+    problems.push({
+      source,
+      code: 'protocol-error',
+      severity: 'warning',
+      message: `${list.method}: ${why}`,
+    });
   const seen = new Set<string>();
   let cursor: string | undefined;
   for (let pages = 1; ; pages++) {

@@ -1,22 +1,30 @@
-import { createArgumentValidator } from '@patchbay/adapter-kit';
-import type { Problem } from '@patchbay/protocols';
+import { createArgumentValidator, type ProblemReport } from '@patchbay/adapter-kit';
+import type { JsonSchema, Problem, Tool } from '@patchbay/protocols';
 
 import type { ExecSettings } from './exec-tool.ts';
-import type { Report } from './problem-report.ts';
 import type { CallOfMessage } from './tool-message.ts';
 
-/** Characters; about 25,000 tokens. */
-const MAX_RESULT_CHARS = 100_000;
-
 /** One validator per adapter: each schema is compiled once. */
-export function makeExecSettings(
-  report: Report,
-  maxResultChars: number = MAX_RESULT_CHARS,
-): ExecSettings {
+export function makeExecSettings(report: ProblemReport, maxResultChars?: number): ExecSettings {
+  const owners = new WeakMap<JsonSchema, Tool>();
   return {
-    validator: createArgumentValidator({ onProblem: report }),
+    owners,
+    validator: createArgumentValidator({
+      onProblem: (problem, schema) => report(ofTool(problem, owners.get(schema))),
+    }),
     maxResultChars,
     onUnusablePart: (call, what) => report(unusablePart(call, what)),
+  };
+}
+
+/** The validator knows schemas only. */
+function ofTool(problem: Problem, tool: Tool | undefined): Problem {
+  if (tool === undefined) return problem;
+  const { id, definition } = tool;
+  return {
+    ...problem,
+    source: id.capability,
+    message: `"${definition.name}": ${problem.message}`,
   };
 }
 

@@ -1,6 +1,6 @@
 import { DynamicStructuredTool } from '@langchain/core/tools';
 import type { ToolMessage } from '@langchain/core/messages';
-import type { ArgumentValidator, Progress, TurnView } from '@patchbay/protocols';
+import type { ArgumentValidator, JsonSchema, Progress, Tool, TurnView } from '@patchbay/protocols';
 
 import { callAsking, type Interrupt } from './approval.ts';
 import { bubbleUp } from './control-flow.ts';
@@ -14,6 +14,8 @@ import {
 /** How the calls of one adapter are made. */
 export interface ExecSettings extends ResultSettings {
   readonly validator: ArgumentValidator;
+  /** Whose arguments a schema describes, of tools that were called. */
+  readonly owners: WeakMap<JsonSchema, Tool>;
 }
 
 /** Where a call comes from. */

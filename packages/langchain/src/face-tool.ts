@@ -1,8 +1,10 @@
 import { DynamicStructuredTool } from '@langchain/core/tools';
-import { providerSchema, type ProviderSchemaOptions } from '@patchbay/adapter-kit';
+import {
+  type ProblemReport,
+  providerSchema,
+  type ProviderSchemaOptions,
+} from '@patchbay/adapter-kit';
 import type { Tool, ToolDefinition } from '@patchbay/protocols';
-
-import type { Report } from './problem-report.ts';
 
 /** What a model sees of a tool: name, description, and a schema that its provider takes. */
 export type FaceOf = (tool: Tool, providerKind: string) => DynamicStructuredTool;
@@ -14,7 +16,7 @@ export const PORTABLE: ProviderSchemaOptions = { references: 'inline', constAsEn
  * One face per definition and kind of schema, so that an unchanged tool costs nothing at the next model call. Google's
  * package refuses a whole request for one reference; the others send schemas as they are.
  */
-export function makeFaces(report: Report): FaceOf {
+export function makeFaces(report: ProblemReport): FaceOf {
   const caches = { asWritten: new Faces(), portable: new Faces() };
   return (tool, kind) => {
     const isGoogle = kind === 'google' || kind === 'googlegenerativeai';
@@ -32,7 +34,7 @@ class Faces extends WeakMap<ToolDefinition, DynamicStructuredTool> {}
 function makeFace(
   tool: Tool,
   options: ProviderSchemaOptions,
-  report: Report,
+  report: ProblemReport,
 ): DynamicStructuredTool {
   const { name, description = '' } = tool.definition;
   return new DynamicStructuredTool({
@@ -47,7 +49,7 @@ function makeFace(
 export function shownSchema(
   { id, definition }: Tool,
   options: ProviderSchemaOptions,
-  report: Report,
+  report: ProblemReport,
 ): Record<string, unknown> {
   const { schema, notes } = providerSchema(definition.inputSchema, options);
   for (const note of notes) {

@@ -1,3 +1,4 @@
+import { createProblemReport } from '@patchbay/adapter-kit';
 import type { ExtensionView, Problem, Scope } from '@patchbay/protocols';
 import { createMiddleware, type AgentMiddleware } from 'langchain';
 
@@ -5,7 +6,6 @@ import { makeExecSettings } from './exec-settings.ts';
 import { makeFaces } from './face-tool.ts';
 import type { MediaOption } from './media-policy.ts';
 import { modelRequest } from './model-request.ts';
-import { makeReport } from './problem-report.ts';
 import { makeMediaOf } from './result-media.ts';
 import { endTurn, runContext, runState } from './run-turn.ts';
 import { callTool } from './tool-call.ts';
@@ -53,7 +53,7 @@ export interface LangchainParts {
  * spread would be overwritten.
  */
 export function langchain(view: ExtensionView, options: LangchainOptions = {}): LangchainParts {
-  const report = makeReport(options.onProblem);
+  const report = createProblemReport(options.onProblem);
   const adapter = {
     view,
     report,

@@ -1,12 +1,11 @@
 import type { BaseMessage, SystemMessage } from '@langchain/core/messages';
 import type { ClientTool, ServerTool } from '@langchain/core/tools';
-import { instructionText } from '@patchbay/adapter-kit';
+import { instructionText, type ProblemReport } from '@patchbay/adapter-kit';
 import type { ExtensionView, Problem, Tool } from '@patchbay/protocols';
 
 import type { FaceOf } from './face-tool.ts';
 import { mediaPolicy, type MediaOption } from './media-policy.ts';
 import { shapeMessages } from './model-messages.ts';
-import type { Report } from './problem-report.ts';
 import { providerKind } from './provider-kind.ts';
 import type { MediaOf } from './result-media.ts';
 import { turnOfRun, type RunHook } from './run-turn.ts';
@@ -18,7 +17,7 @@ export interface ModelRequestSettings {
   readonly media: MediaOption;
   readonly faceOf: FaceOf;
   readonly mediaOf: MediaOf;
-  readonly report: Report;
+  readonly report: ProblemReport;
   /** Every name that was ever offered. */
   readonly offered: Set<string>;
 }

@@ -1,3 +1,4 @@
+import { createProblemReport, type ProblemReport } from '@patchbay/adapter-kit';
 import { DynamicStructuredTool, type StructuredTool } from '@langchain/core/tools';
 import type { ExtensionView, Problem, Tool, TurnView } from '@patchbay/protocols';
 
@@ -5,7 +6,6 @@ import type { Interrupt } from './approval.ts';
 import { makeExecSettings } from './exec-settings.ts';
 import { execTool, type ExecSettings } from './exec-tool.ts';
 import { PORTABLE, shownSchema } from './face-tool.ts';
-import { makeReport, type Report } from './problem-report.ts';
 
 export interface ToToolsOptions {
   /** See `LangchainOptions.maxResultChars`. */
@@ -27,7 +27,7 @@ export async function toTools(
   options: ToToolsOptions = {},
 ): Promise<StructuredTool[]> {
   const { signal, maxResultChars, onProblem } = options;
-  const report = makeReport(onProblem);
+  const report = createProblemReport(onProblem);
   const settings = makeExecSettings(report, maxResultChars);
   const { tools } = await view.compile(signal === undefined ? {} : { signal });
   return tools.map((tool) => new ViewTool(view, tool, settings, report));
@@ -43,10 +43,11 @@ interface ToolConfig {
 class ViewTool extends DynamicStructuredTool {
   override invoke: StructuredTool['invoke'];
 
-  constructor(view: ExtensionView, tool: Tool, settings: ExecSettings, report: Report) {
+  constructor(view: ExtensionView, tool: Tool, settings: ExecSettings, report: ProblemReport) {
     const { name, description = '' } = tool.definition;
     super({ name, description, schema: shownSchema(tool, PORTABLE, report), func: neverCalled });
     const source = tool.id.capability;
+    settings.owners.set(tool.definition.inputSchema, tool);
     const turn: Pick<TurnView, 'callTool'> = {
       callTool: async (called, args, options) => {
         await using own = view.beginTurn();

@@ -39,7 +39,8 @@ export function artifactOf(message: ToolMessage): ToolArtifact | undefined {
 
 /** How results are shown. */
 export interface ResultSettings {
-  readonly maxResultChars: number;
+  /** Default: the kit's. */
+  readonly maxResultChars: number | undefined;
   /** Told of a part that could not be used: what it is and why. */
   readonly onUnusablePart: (call: CallOfMessage, what: string) => void;
 }
@@ -54,7 +55,10 @@ export function resultMessage(
   result: ToolResult,
   { maxResultChars, onUnusablePart }: ResultSettings,
 ): ToolMessage {
-  const { text, isError, problems } = planResult(result, { maxResultChars });
+  const { text, isError, problems } = planResult(
+    result,
+    maxResultChars === undefined ? {} : { maxResultChars },
+  );
   for (const problem of problems) onUnusablePart(call, problem);
   return toolMessage(call, text, result, isError);
 }

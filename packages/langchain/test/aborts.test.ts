@@ -26,6 +26,29 @@ function slow() {
   return { events, capability: made };
 }
 
+/** What a tracer is told of tools. */
+class Trace extends BaseCallbackHandler {
+  readonly name = 'trace';
+  readonly #told: string[];
+
+  constructor(told: string[]) {
+    super();
+    this.#told = told;
+  }
+
+  override handleToolStart(...args: unknown[]): void {
+    this.#told.push(`start ${String(args[6])}`);
+  }
+
+  override handleToolEnd(): void {
+    this.#told.push('end');
+  }
+
+  override handleToolError(error: unknown): void {
+    this.#told.push(String(error));
+  }
+}
+
 describe('an abort', () => {
   it.each(['invoke', 'agent'] as const)(
     'by the signal of %s reaches the tool and ends the run with its reason',
@@ -41,9 +64,14 @@ describe('an abort', () => {
         ...langchain(registry.view()),
         ...(where === 'agent' ? { signal: stop.signal } : {}),
       });
-      const run = agent.invoke(ask(), where === 'invoke' ? { signal: stop.signal } : {});
+      const traced: string[] = [];
+      const run = agent.invoke(ask(), {
+        callbacks: [new Trace(traced)],
+        ...(where === 'invoke' ? { signal: stop.signal } : {}),
+      });
       await expect(run).rejects.toThrow('user stopped');
       expect(await heard).toEqual([stop.signal.reason]);
+      expect(traced).toEqual(['start c__slow', 'Error: user stopped']);
     },
   );
 
@@ -98,25 +126,6 @@ describe('an abort', () => {
     expect(kinds(values.messages)).toBe('human,ai,human,ai');
   });
 });
-
-/** What a tracer is told of tools. */
-class Trace extends BaseCallbackHandler {
-  readonly name = 'trace';
-  readonly #told: string[];
-
-  constructor(told: string[]) {
-    super();
-    this.#told = told;
-  }
-
-  override handleToolStart(...args: unknown[]): void {
-    this.#told.push(`start ${String(args[6])}`);
-  }
-
-  override handleToolEnd(): void {
-    this.#told.push('end');
-  }
-}
 
 describe('a running call', () => {
   it('reports progress in the custom stream, and is there as a tool for streams and callbacks', async () => {

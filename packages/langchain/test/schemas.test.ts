@@ -64,3 +64,17 @@ it('arguments are checked against the schema as its author wrote it', async () =
     expect.stringMatching(/^error:Error: /),
   ]);
 });
+
+it('a schema that cannot be used is a problem of its tool, which is called all the same', async () => {
+  await using registry = new ExtensionRegistry();
+  const unusable = { type: 'object', properties: { s: { type: 'string', pattern: '(?i)x' } } };
+  registry.register(capability('c', { t: { inputSchema: unusable, call: () => 'called' } }));
+  const problems: Problem[] = [];
+  const agent = createAgent({
+    model: script([{ name: 'c__t', args: { s: 'X' } }], [{ name: 'c__t', args: { s: 'x' } }]),
+    ...langchain(registry.view(), { onProblem: (problem) => problems.push(problem) }),
+  });
+  expect(outcomes(await agent.invoke(ask()))).toEqual(['success:called', 'success:called']);
+  expect(problems).toMatchObject([{ source: 'c', code: 'schema-unusable', severity: 'warning' }]);
+  expect(problems[0]?.message).toContain('"c__t"');
+});

@@ -39,6 +39,8 @@ export interface McpServerOptions extends ToolFilter {
   readonly server: ServerConfig;
   /** Who makes and shares the connections: the connection pool. */
   readonly connections: ConnectionProvider;
+  /** Where the server is configured, for people: `.mcp.json:12`. Said when it cannot be reached. */
+  readonly origin?: string;
   /**
    * Connect at the first call instead of at the first compile; until then `tools` are offered. (RFC-0051 "Lazy mode")
    */
@@ -80,7 +82,7 @@ export class McpServerCapability
     if (typeof id !== 'string' || id === '')
       throw new PatchbayError('invalid-id', 'An MCP server needs an id.');
     this.id = id;
-    this.#server = server;
+    this.#server = { label: id, ...server };
     this.#connections = connections;
     this.#options = options;
     this.#static = keepDefinitions(
@@ -269,12 +271,24 @@ export class McpServerCapability
   }
 
   async #acquire(asker: AcquireOptions, signal: AbortSignal | undefined) {
-    const lease = await this.#connections.acquire(this.#server, {
-      ...asker,
-      ...(signal === undefined ? {} : { signal }),
+    const who = { ...asker, ...(signal === undefined ? {} : { signal }) };
+    const lease = await this.#connections.acquire(this.#server, who).catch((error: unknown) => {
+      throw this.#located(error);
     });
     this.#hear(this.#key(asker), lease.value);
     return lease;
+  }
+
+  /** A server that cannot be started is mended where it is configured. */
+  #located(error: unknown): unknown {
+    const { origin } = this.#options;
+    if (origin === undefined || !PatchbayError.isInstance(error) || error.code !== 'connect-failed')
+      return error;
+    return new PatchbayError(error.code, `${error.message} It is configured in ${origin}.`, {
+      cause: error.cause ?? error,
+      source: this.id,
+      ...(error.details === undefined ? {} : { details: error.details }),
+    });
   }
 
   /** Listens to a connection once: it stays the same while the processes behind it come and go. */

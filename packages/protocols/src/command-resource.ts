@@ -86,6 +86,6 @@ export interface CommandRouter {
     line: string,
     options?: { readonly signal?: AbortSignal },
   ): Promise<ResolvedCommand | undefined>;
-  /** Whole lines that the typed one could become: names, then argument values. */
-  complete(line: string): Promise<readonly string[]>;
+  /** Whole lines that the typed one could become: names, then argument values. As `readline` takes them. */
+  complete(line: string): Promise<string[]>;
 }

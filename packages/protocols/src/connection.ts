@@ -8,6 +8,8 @@ import type { Progress, ToolDefinition, ToolResult } from './tool.ts';
 
 /** What every kind of server configuration has. */
 export interface ServerOptions {
+  /** For people: what `inspect()` and problems call it. Not part of what makes two configurations the same. */
+  readonly label?: string;
   /**
    * Who shares the connection: those of one identity (default; without identities that is everybody), `everyone`, or
    * nobody but one `session`.

@@ -85,7 +85,7 @@ export class SlashCommands implements CommandRouter {
     }
   }
 
-  async complete(line: string): Promise<readonly string[]> {
+  async complete(line: string): Promise<string[]> {
     if (!/^\s*\//.test(line)) return [];
     const { shown, reachable } = await this.#table();
     const name = /^\s*\/(\S*)$/.exec(line)?.[1];
@@ -101,10 +101,7 @@ export class SlashCommands implements CommandRouter {
     return this.#completeArgument(line, routed);
   }
 
-  async #completeArgument(
-    line: string,
-    { entry, registration }: Routed,
-  ): Promise<readonly string[]> {
+  async #completeArgument(line: string, { entry, registration }: Routed): Promise<string[]> {
     const { capability } = registration;
     if (!isCommandResource(capability) || capability.completeArgument === undefined) return [];
     const value = /\S*$/.exec(line)![0];

@@ -8,9 +8,10 @@ export class Told {
   readonly #bySource = new Map<string, Set<string>>();
 
   /** `first`: nothing of this source was told before. */
-  note({ source, code, message, since }: Problem): 'first' | 'new' | 'known' {
+  note({ source, code, message, since, retryAt }: Problem): 'first' | 'new' | 'known' {
     const known = this.#bySource.get(source);
-    const key = JSON.stringify([code, message, since]);
+    // One failure may show in several ways until it is tried again: each question meets it.
+    const key = retryAt ?? JSON.stringify([code, message, since]);
     if (known === undefined) {
       this.#bySource.set(source, new Set([key]));
       return 'first';

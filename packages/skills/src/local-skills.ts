@@ -27,6 +27,8 @@ export interface LocalSkillsOptions {
   readonly id: string;
   /** One folder or several: of skills, or a skill itself. Relative to the working directory. */
   readonly folder: string | readonly string[];
+  /** A folder that is not there is no problem: it may come. Default false. */
+  readonly optional?: boolean;
   /** Among several skills of one name the greatest is shown. Default 30, as for the skills of a project. */
   readonly precedence?: number;
 }
@@ -54,6 +56,7 @@ class LocalSkills implements Capability, SkillResource, ChangeObservable {
   readonly id: string;
   readonly #folders: readonly string[];
   readonly #precedence: number;
+  readonly #optional: boolean;
   /** By the path of SKILL.md. */
   #known = new Map<string, Known>();
   // Nothing watches the folders, so nothing can be vouched for: every compile looks at them.
@@ -62,12 +65,13 @@ class LocalSkills implements Capability, SkillResource, ChangeObservable {
   readonly revision: () => number;
   readonly changes: ChangeObservable['changes'];
 
-  constructor({ id, folder, precedence = 30 }: LocalSkillsOptions) {
+  constructor({ id, folder, precedence = 30, optional = false }: LocalSkillsOptions) {
     this.id = id;
     this.#changes = changeSource(id, () => undefined);
     this.revision = this.#changes.revision;
     this.changes = this.#changes.subscribe;
     this.#precedence = precedence;
+    this.#optional = optional;
     this.#folders = (typeof folder === 'string' ? [folder] : folder).map((path) => resolve(path));
   }
 
@@ -110,7 +114,9 @@ class LocalSkills implements Capability, SkillResource, ChangeObservable {
     readonly known: ReadonlyMap<string, Known>;
     readonly problems: readonly Problem[];
   }> {
-    const scans = await Promise.all(this.#folders.map((folder) => scanSkills(folder, this.id)));
+    const scans = await Promise.all(
+      this.#folders.map((folder) => scanSkills(folder, this.id, this.#optional)),
+    );
     const before = this.#known;
     const known = new Map<string, Known>();
     const problems = scans.flatMap((scan) => scan.problems);

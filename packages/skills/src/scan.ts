@@ -29,9 +29,13 @@ const IGNORED: ReadonlySet<string> = new Set(['node_modules', '__pycache__']);
  * Finds skills below a folder: breadth first, sorted, bounded. A skill's folder is not looked into: what is below it is
  * its own. Hidden folders and installed packages are left out. Links are followed, each real folder once.
  */
-export async function scanSkills(folder: string, source: string): Promise<ScanResult> {
+export async function scanSkills(
+  folder: string,
+  source: string,
+  optional: boolean,
+): Promise<ScanResult> {
   const scan = new Scan(source);
-  await scan.run(folder);
+  if (!optional || (await isFolder(folder))) await scan.run(folder);
   return { skills: scan.skills, problems: scan.problems };
 }
 

@@ -1,9 +1,9 @@
 import type { Problem } from '@patchbay/protocols';
 
-export type Report = (problem: Problem) => void;
+export type ProblemReport = (problem: Problem) => void;
 
-/** Tells each problem once; where nobody listens, the first one of each source as a process warning. */
-export function makeReport(onProblem: Report | undefined): Report {
+/** Tells each problem once; where nobody listens, the first one of each source as a warning of the process. */
+export function createProblemReport(onProblem?: ProblemReport): ProblemReport {
   const told = new Set<string>();
   return (problem) => {
     const { source, code, message } = problem;
@@ -17,7 +17,7 @@ export function makeReport(onProblem: Report | undefined): Report {
 /** Where there is a Node-like process. */
 function warn({ source, code, message }: Problem): void {
   const { process } = globalThis as {
-    process?: { emitWarning?(text: string, options: { type: string; code: string }): void };
+    readonly process?: { emitWarning?(text: string, options: object): void };
   };
   process?.emitWarning?.(`${source}: ${message}`, {
     type: 'PatchbayWarning',

@@ -1,0 +1,172 @@
+import {
+  PatchbayError,
+  type ExtensionView,
+  type Identity,
+  type Json,
+  type SessionState,
+} from '@patchbay/protocols';
+import type { ExtensionRegistry, ViewOptions } from '@patchbay/registry';
+
+/** What narrows a view of a session: as in the registry, without the identity, which the session has. */
+export type SessionViewOptions = Omit<ViewOptions, 'identity'>;
+
+/** An agent of a session: a name, and what it sees. */
+export interface Agent {
+  /** A path: `coder`, `coder/researcher`. */
+  readonly name: string;
+  /** What it sees, live. Need not be closed. */
+  view(options?: SessionViewOptions): ExtensionView;
+}
+
+/**
+ * One claim on a session. The session lives on while anybody has a claim or uses one of its views, and is closed by the
+ * host when it was idle for long enough: a stream that outlives its request handler goes on.
+ */
+export interface Session extends AsyncDisposable {
+  readonly id: string;
+  readonly identity: Identity | undefined;
+  agent(name: string): Agent;
+  /** What the session sees when no agent is named. */
+  view(options?: SessionViewOptions): ExtensionView;
+  readonly state: SessionState;
+  /** Activations and approvals, as plain data: store it, and hand it to `openSession` after a restart. */
+  snapshot(): { readonly [key: string]: Json };
+  /** Gives the claim back; twice is harmless. */
+  close(): Promise<void>;
+}
+
+export interface OpenSessionOptions {
+  /** For whom calls are made. A session belongs to the identity that opened it first. */
+  readonly identity?: Identity;
+  /** Skill folders of this session only. */
+  readonly skills?: readonly string[];
+  /** What an earlier session of this id remembered. Taken only when the session is new. */
+  readonly restore?: { readonly [key: string]: Json };
+}
+
+/** A row of `inspect()`. */
+export interface InspectedSession {
+  readonly id: string;
+  /** How many hold a claim on it. */
+  readonly claims: number;
+  /** Open turns, compiles and calls. */
+  readonly running: number;
+}
+
+interface Entry {
+  readonly id: string;
+  readonly identity: Identity | undefined;
+  claims: number;
+  timer: ReturnType<typeof setTimeout> | undefined;
+}
+
+/** What sessions need of the host. */
+export interface SessionHost {
+  readonly registry: ExtensionRegistry;
+  readonly idleMs: number;
+  /** Registers what is the session's own. */
+  setUp(id: string, options: OpenSessionOptions): void;
+  failed(id: string, error: unknown): void;
+}
+
+/** The sessions of a host: get or create, count claims, close what is idle. */
+export class Sessions {
+  readonly #host: SessionHost;
+  readonly #entries = new Map<string, Entry>();
+  readonly #closing = new Map<string, Promise<void>>();
+
+  constructor(host: SessionHost) {
+    this.#host = host;
+  }
+
+  /** @throws PatchbayError `invalid-scope`, `identity-mismatch` */
+  async open(id: string, options: OpenSessionOptions): Promise<Session> {
+    if (typeof id !== 'string' || id === '') {
+      throw new PatchbayError('invalid-scope', 'A session id is a non-empty string.');
+    }
+    await this.#closing.get(id);
+    const known = this.#entries.get(id);
+    if (known !== undefined && known.identity?.id !== options.identity?.id) {
+      throw new PatchbayError(
+        'identity-mismatch',
+        `The session ${JSON.stringify(id)} belongs to another identity. Use a session id of its own for each identity.`,
+      );
+    }
+    const entry = known ?? this.#create(id, options);
+    entry.claims++;
+    clearTimeout(entry.timer);
+    return this.#claim(entry, options.identity);
+  }
+
+  list(): readonly InspectedSession[] {
+    return [...this.#entries.values()].map(({ id, claims }) => {
+      const { running } = this.#host.registry.activity({ session: id });
+      return { id, claims, running };
+    });
+  }
+
+  async close(): Promise<void> {
+    for (const { timer } of this.#entries.values()) clearTimeout(timer);
+    this.#entries.clear();
+    await Promise.all(this.#closing.values());
+  }
+
+  #create(id: string, options: OpenSessionOptions): Entry {
+    const entry: Entry = { id, identity: options.identity, claims: 0, timer: undefined };
+    this.#host.setUp(id, options);
+    if (options.restore !== undefined)
+      this.#host.registry.state({ session: id }).restore(options.restore);
+    this.#entries.set(id, entry);
+    return entry;
+  }
+
+  #claim(entry: Entry, identity: Identity | undefined): Session {
+    const { registry } = this.#host;
+    const { id } = entry;
+    const who = identity === undefined ? {} : { identity };
+    const state = registry.state({ session: id });
+    let closed = false;
+    const close = async () => {
+      if (closed) return;
+      closed = true;
+      entry.claims--;
+      this.#rest(entry);
+    };
+    return {
+      id,
+      identity,
+      state,
+      snapshot: () => state.snapshot(),
+      view: (options = {}) => registry.view({ session: id }, { ...options, ...who }),
+      agent: (name) => ({
+        name,
+        view: (options = {}) => registry.view({ session: id, agent: name }, { ...options, ...who }),
+      }),
+      close,
+      [Symbol.asyncDispose]: close,
+    };
+  }
+
+  /** Looks again when the session has been idle for long enough, if nobody uses it until then. */
+  #rest(entry: Entry, waitMs = this.#host.idleMs): void {
+    clearTimeout(entry.timer);
+    if (entry.claims > 0 || this.#entries.get(entry.id) !== entry) return;
+    entry.timer = setTimeout(() => {
+      const { running, lastUsedAt } = this.#host.registry.activity({ session: entry.id });
+      const idle = Date.now() - lastUsedAt;
+      if (running > 0) this.#rest(entry);
+      else if (idle < this.#host.idleMs) this.#rest(entry, this.#host.idleMs - idle);
+      else this.#end(entry);
+    }, waitMs);
+    entry.timer.unref();
+  }
+
+  #end(entry: Entry): void {
+    this.#entries.delete(entry.id);
+    const closing = this.#host.registry
+      .close({ session: entry.id })
+      .catch((error: unknown) => this.#host.failed(entry.id, error))
+      .finally(() => this.#closing.delete(entry.id));
+    this.#closing.set(entry.id, closing);
+  }
+}

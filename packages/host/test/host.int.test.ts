@@ -1,0 +1,320 @@
+import { cp, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { createHost, formatProblems, type HostOptions } from '@patchbay/host';
+import { defineTool, type Problem } from '@patchbay/protocols';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+let root: string;
+let problems: Problem[];
+
+beforeEach(async () => {
+  root = await realpath(await mkdtemp(join(tmpdir(), 'patchbay-host-')));
+  problems = [];
+});
+afterEach(() => rm(root, { recursive: true, force: true }));
+
+const fixture = (key: string) => fileURLToPath(new URL(`fixtures/${key}`, import.meta.url));
+const open = (options: HostOptions = {}) =>
+  createHost({
+    cwd: root,
+    home: false,
+    env: {},
+    onProblem: (problem) => void problems.push(problem),
+    ...options,
+  });
+
+async function write(path: string, content: unknown): Promise<void> {
+  await mkdir(dirname(join(root, path)), { recursive: true });
+  await writeFile(
+    join(root, path),
+    typeof content === 'string' ? content : JSON.stringify(content, null, 2),
+  );
+}
+const skill = (path: string, name: string) =>
+  write(
+    `${path}/${name}/SKILL.md`,
+    `---\nname: ${name}\ndescription: Does ${name}.\n---\nDo ${name}.\n`,
+  );
+/** The server of a public report: says `who` it is. */
+const who = (name: string) => ({
+  command: process.execPath,
+  args: [join(fixture('roo-code-2797'), 'server.mjs'), name],
+});
+const textOf = (result: { readonly content: readonly unknown[] }) =>
+  (result.content[0] as { text: string }).text;
+
+describe('configuration files', () => {
+  it('are read with comments and trailing commas, in the shapes of both worlds', async () => {
+    await write(
+      '.mcp.json',
+      `{ // ours\n  "mcpServers": { "a": ${JSON.stringify(who('a'))}, },\n}`,
+    );
+    await write(
+      '.vscode/mcp.json',
+      `{ "servers": { "b": ${JSON.stringify({ type: 'stdio', ...who('b') })} }, "inputs": [] }`,
+    );
+    await write(
+      'patchbay.yaml',
+      `mcp_servers:\n  c:\n    command: ${process.execPath}\n    args: [${JSON.stringify(who('c').args[0])}, c]\n`,
+    );
+    await using host = await open();
+    const { tools, callTool } = await host.registry.view().compile();
+    expect(tools.map(({ definition }) => definition.name)).toEqual(['a__who', 'b__who', 'c__who']);
+    expect(textOf(await callTool('b__who', {}))).toBe('b');
+    expect(problems).toEqual([]);
+    expect(host.inspect().files.map((file) => file.slice(root.length + 1))).toEqual([
+      'patchbay.yaml',
+      '.mcp.json',
+      '.vscode/mcp.json',
+    ]);
+  });
+
+  it('may be given in code, in the same shape', async () => {
+    await using host = await open({ config: { mcp_servers: { a: who('a') } } });
+    expect((await host.registry.view().compile()).tools).toHaveLength(1);
+  });
+
+  it('say where they are wrong, and disable only that entry', async () => {
+    await write('.mcp.json', {
+      mcpServers: {
+        good: who('good'),
+        both: { command: 'x', url: 'http://127.0.0.1' },
+        neither: {},
+        secret: { command: 'x', env: { TOKEN: '${API_TOKEN}' } },
+        number: { command: 7 },
+      },
+    });
+    await write('patchbay.yaml', 'mcp_servers: [\n');
+    await using host = await open();
+    const { tools } = await host.registry.view().compile();
+    expect(tools.map(({ id }) => id.capability)).toEqual(['good']);
+    const said = Object.fromEntries(problems.map(({ source, message }) => [source, message]));
+    expect(said['both']).toMatch(/^\.mcp\.json:10:\d+: the server "both" is left out: it has both/);
+    expect(said['secret']).toMatch(/env\.TOKEN needs API_TOKEN, which is not set/);
+    expect(said['number']).toMatch(/^\.mcp\.json:22:\d+: .*command/);
+    expect(said['neither']).toContain('needs a `command`');
+    expect(said['patchbay.yaml']).toMatch(/^patchbay\.yaml:\d+:\d+ cannot be read/);
+    expect(host.inspect().servers.map(({ id, state }) => [id, state])).toEqual([
+      ['good', 'on'],
+      ['both', 'broken'],
+      ['neither', 'broken'],
+      ['secret', 'broken'],
+      ['number', 'broken'],
+    ]);
+  });
+
+  it('a file that is named has to be there', async () => {
+    await expect(open({ config: 'none.yaml' })).rejects.toMatchObject({ code: 'not-found' });
+  });
+
+  it('the first of two servers of one name counts', async () => {
+    await write('.mcp.json', { mcpServers: { a: who('first') } });
+    await write('.vscode/mcp.json', { servers: { a: who('second') } });
+    await using host = await open();
+    const { callTool } = await host.registry.view().compile();
+    expect(textOf(await callTool('a__who', {}))).toBe('first');
+    expect(problems).toMatchObject([{ source: 'a', code: 'duplicate-id' }]);
+  });
+
+  it('roo-code-2797: servers that are off are not started, whatever says so', async () => {
+    await cp(fixture('roo-code-2797'), root, { recursive: true });
+    await cp(join(root, 'disabled.mcp.json'), join(root, '.mcp.json'));
+    await using host = await open();
+    const { tools } = await host.registry.view().compile();
+    expect(tools.map(({ id }) => id.capability)).toEqual(['e']);
+    expect(host.inspect().servers.map(({ id, state }) => [id, state])).toEqual([
+      ['a', 'disabled'],
+      ['b', 'disabled'],
+      ['c', 'broken'],
+      ['d', 'disabled'],
+      ['e', 'on'],
+    ]);
+    expect(host.inspect().connections).toHaveLength(1);
+  });
+
+  it('claude-code-17565: relative commands and folders are meant from the file, not from the program', async () => {
+    await cp(fixture('claude-code-17565'), root, { recursive: true });
+    await using host = await open({ cwd: join(root, 'proj') });
+    const view = await host.registry.view().compile();
+    const started = new Set(view.tools.map(({ id }) => id.capability));
+    expect(started.has('rel-args') && started.has('cwd-rel') && started.has('spaces')).toBe(true);
+    expect(view.problems.find(({ source }) => source === 'no-dir')?.message).toContain(
+      'working directory',
+    );
+  });
+});
+
+describe('folders', () => {
+  it('of skills and commands are found up to the root of the repository, and of the user', async () => {
+    await mkdir(join(root, '.git'));
+    await skill('.agents/skills', 'top');
+    await skill('app/.claude/skills', 'near');
+    await skill('home/.claude/skills', 'mine');
+    await skill('home/.claude/skills', 'near');
+    await write('app/.claude/commands/review.md', 'Review $1.');
+    await write('home/.codex/prompts/plan.md', 'Plan $1.');
+    await using host = await open({ cwd: join(root, 'app'), home: join(root, 'home') });
+    await using session = await host.openSession('s');
+    const view = session.view();
+    const { instructions } = await view.compile();
+    expect(
+      [...instructions[0]!.text.matchAll(/<name>(.*?)<\/name>/g)].map(([, name]) => name),
+    ).toEqual(['mine', 'near', 'top', 'user-skills:near']);
+    expect((await view.commands.list()).map(({ name, kind }) => `${kind} ${name}`)).toEqual([
+      'skill mine',
+      'skill near',
+      'file plan',
+      'file review',
+      'skill top',
+      'skill user-skills:near',
+    ]);
+    expect(await view.commands.resolve('/review this')).toMatchObject({
+      content: [{ text: 'Review this.' }],
+    });
+  });
+
+  it('a config with a broken server, a broken skill and a broken command runs, and names all three', async () => {
+    await write('.mcp.json', {
+      mcpServers: { good: who('good'), gone: { command: 'no-such-command-x' } },
+    });
+    await skill('.agents/skills', 'fine');
+    await write('.agents/skills/broken/SKILL.md', 'a\0b');
+    await write('.claude/commands/fine.md', 'Fine.');
+    await write('.claude/commands/broken.md', 'a\0b');
+    await using host = await open();
+    await using session = await host.openSession('s');
+    const view = session.agent('coder').view();
+    const compiled = await view.compile();
+    expect(compiled.tools.map(({ definition }) => definition.name)).toContain('good__who');
+    expect((await view.commands.list()).map(({ name }) => name)).toContain('fine');
+    const text = formatProblems(problems);
+    expect(text).toMatch(
+      /error +gone {2}connect-failed .*no-such-command-x: command not found.*\.mcp\.json:10.*tried again at/,
+    );
+    expect(text).toMatch(/broken\/SKILL\.md:1 is not text/);
+    expect(text).toMatch(/broken\.md:1 is not text/);
+  });
+});
+
+describe('sessions', () => {
+  it('are got or made, belong to an identity, and see only their own skills', async () => {
+    await skill('ann', 'anns');
+    await skill('bob', 'bobs');
+    await using host = await open();
+    const [ann, bob] = [{ id: 'ann' }, { id: 'bob' }];
+    await using one = await host.openSession('1', { identity: ann, skills: ['ann'] });
+    await using two = await host.openSession('2', { identity: bob, skills: ['bob'] });
+    await using again = await host.openSession('1', { identity: ann });
+    const names = async (session: typeof one) =>
+      (await session.agent('x').view().compile()).skills.map(({ name }) => name);
+    expect([await names(one), await names(two), await names(again)]).toEqual([
+      ['anns'],
+      ['bobs'],
+      ['anns'],
+    ]);
+    await expect(host.openSession('1', { identity: bob })).rejects.toMatchObject({
+      code: 'identity-mismatch',
+    });
+    await expect(host.openSession('1')).rejects.toMatchObject({ code: 'identity-mismatch' });
+    await expect(host.openSession('')).rejects.toMatchObject({ code: 'invalid-scope' });
+    expect(host.inspect().sessions).toEqual([
+      { id: '1', claims: 2, running: 0 },
+      { id: '2', claims: 1, running: 0 },
+    ]);
+  });
+
+  it('are closed when idle for long enough, never while something runs or somebody holds them', async () => {
+    await using host = await open({ sessionIdleMs: 20 });
+    const running = { release: () => undefined as void, started: false };
+    host.registry.register({
+      id: 'a',
+      tools: async () => [
+        defineTool({
+          capability: 'a',
+          name: 'wait',
+          call: () =>
+            new Promise<string>((ok) => {
+              running.started = true;
+              running.release = () => ok('done');
+            }),
+        }),
+      ],
+    });
+    const session = await host.openSession('s');
+    const { callTool } = await session.agent('x').view().compile();
+    const call = callTool('a__wait', {});
+    await expect.poll(() => running.started).toBe(true);
+    await session.close();
+    await session.close();
+    const later = await host.openSession('other');
+    await later.close();
+    await expect.poll(() => host.inspect().sessions.map(({ id }) => id)).toEqual(['s']);
+    running.release();
+    expect(textOf(await call)).toBe('done');
+    await expect.poll(() => host.inspect().sessions).toEqual([]);
+  });
+
+  it('remember what is restored, and are narrowed per view', async () => {
+    await skill('.agents/skills', 'a');
+    await using host = await open({ config: { mcp_servers: { x: who('x') } } });
+    const first = await host.openSession('s');
+    const view = first.agent('coder').view();
+    await (await view.compile()).callTool('activate_skill', { name: 'a' });
+    const kept = JSON.parse(JSON.stringify(first.snapshot())) as Record<string, string>;
+    await host.registry.close({ session: 's' });
+    await using second = await host.openSession('t', { restore: kept });
+    const compiled = await second.agent('coder').view().compile();
+    expect(textOf(await compiled.callTool('activate_skill', { name: 'a' }))).toContain(
+      'already active',
+    );
+    const narrow = await second
+      .agent('coder')
+      .view({ tools: { exclude: ['x__*'] }, skills: { exclude: ['a'] } })
+      .compile();
+    expect([narrow.tools, narrow.skills]).toEqual([[], []]);
+  });
+});
+
+describe('a host', () => {
+  it('starts nothing by itself, and shares a server only as configured', async () => {
+    await write(
+      'patchbay.yaml',
+      `mcp_servers:\n  own: ${JSON.stringify(who('own'))}\n  all: ${JSON.stringify({ ...who('all'), sharing: 'everyone' })}\n`,
+    );
+    await using host = await open();
+    expect(host.inspect().connections).toEqual([]);
+    for (const id of ['ann', 'bob']) {
+      const session = await host.openSession(id, { identity: { id } });
+      await session.view().compile();
+    }
+    expect(host.inspect().connections).toHaveLength(3);
+  });
+
+  it('can fail at its start when a required server does not come', async () => {
+    await using host = await open({
+      config: {
+        mcp_servers: {
+          must: { command: 'no-such-command-x', required: true },
+          may: { command: 'neither-x' },
+        },
+      },
+    });
+    await expect(host.ready()).rejects.toMatchObject({
+      code: 'unavailable',
+      details: { servers: ['must'] },
+    });
+  });
+
+  it('ends with everything, and is closed then', async () => {
+    const host = await open({ config: { mcp_servers: { x: who('x') } } });
+    const session = await host.openSession('s');
+    await session.view().compile();
+    const { pid } = host.inspect().connections[0]!;
+    await Promise.all([host.close(), host.close()]);
+    expect(() => process.kill(pid!, 0)).toThrow();
+    await expect(host.openSession('s')).rejects.toMatchObject({ code: 'closed' });
+  });
+});
