@@ -1,9 +1,17 @@
+import { watchIo } from './io-watch.ts';
+
 /** One thing that an implementation of a contract must do. */
 export interface Requirement<Subject> {
   /** Reads as a sentence whose subject is the implementation: "is disposed twice without harm". */
   readonly name: string;
   /** Rejects with an error that says what was expected and what came. */
-  check(subject: Subject): Promise<void>;
+  check(subject: Subject, making: Making): Promise<void>;
+}
+
+/** What was seen while `create` made the subject. */
+export interface Making {
+  /** Node's names of what it opened outside of the process: `TCPWRAP`, `FSREQCALLBACK`. */
+  readonly reached: readonly string[];
 }
 
 /** What an implementation of one contract must do. */
@@ -70,13 +78,14 @@ export function suiteTests<Subject extends Ended>(
   });
 }
 
+/** Makes a subject, checks it, and ends it. Rejects if the requirement does not hold. */
 async function checkOnce<Subject extends Ended>(
   { check }: Requirement<Subject>,
   create: () => Promise<Subject>,
 ): Promise<void> {
-  const subject = await create();
+  const { value: subject, reached } = await watchIo(create);
   try {
-    await check(subject);
+    await check(subject, { reached });
   } finally {
     await subject[Symbol.asyncDispose]?.();
   }

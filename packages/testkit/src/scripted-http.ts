@@ -12,6 +12,7 @@ const SESSION_HEADER = 'mcp-session-id';
 export async function listenHttp(state: ScriptedState): Promise<Listener<HttpServerConfig>> {
   const sessions = new Map<string, ScriptedSession>();
   const streams = new Set<ServerResponse>();
+  const unheard: string[] = [];
   const stateless = new ScriptedSession(state);
 
   const sessionOf = (request: IncomingMessage, message: Message, response: ServerResponse) => {
@@ -56,6 +57,7 @@ export async function listenHttp(state: ScriptedState): Promise<Listener<HttpSer
     } else if (request.method === 'GET' && state.era === 'legacy') {
       openStream(response);
       streams.add(response);
+      for (const event of unheard.splice(0)) response.write(event);
       response.on('close', () => streams.delete(response));
     } else {
       if (request.method === 'DELETE') sessions.delete(String(request.headers[SESSION_HEADER]));
@@ -66,7 +68,9 @@ export async function listenHttp(state: ScriptedState): Promise<Listener<HttpSer
   return {
     config: { url: `http://127.0.0.1:${port}/mcp` },
     broadcast: (message) => {
-      for (const stream of streams) stream.write(`data: ${JSON.stringify(message)}\n\n`);
+      const event = `data: ${JSON.stringify(message)}\n\n`;
+      for (const stream of streams) stream.write(event);
+      if (streams.size === 0) unheard.push(event);
     },
     cut: () => server.closeAllConnections(),
     close: async () => {

@@ -31,7 +31,7 @@ export interface ScriptedServer extends AsyncDisposable {
   readonly requests: readonly string[];
   /** Offers other tools, and says so (`notifications/tools/list_changed`). */
   setTools(tools: readonly ScriptedTool[]): void;
-  /** Sends a notification to every client that can hear it. */
+  /** Sends a notification to every client that listens. */
   notify(method: string, params?: Readonly<Record<string, unknown>>): void;
   /** Ends all its processes, or cuts all its sockets. It can be reached again at once. */
   die(): void;

@@ -7,7 +7,7 @@ import { ScriptedSession, type Message, type ScriptedState, type Wire } from './
 /** A way to reach a scripted server. */
 export interface Listener<Config> {
   readonly config: Config;
-  /** Sends it to every client that can hear it. */
+  /** Sends it to every client that listens; over HTTP, if nobody does yet, to the next one. */
   broadcast(message: object): void;
   /** Ends all processes, or cuts all sockets. New ones are welcome. */
   cut(): void;

@@ -44,7 +44,7 @@ export type Misbehaviour =
   | 'die-once'
   /** No answer. */
   | 'never'
-  /** The answer comes after one second, with four signs of life on the way. */
+  /** The answer comes after 400 ms, with four signs of life on the way. */
   | 'slow'
   /** A JSON-RPC error, -32602. */
   | 'rpc-error'
@@ -76,7 +76,7 @@ export class RpcError extends Error {
 export type Outcome = object | undefined;
 
 const SLOW_STEPS = 4;
-const SLOW_STEP_MS = 250;
+const SLOW_STEP_MS = 100;
 
 export const textOutcome = (text: string): object => ({ content: [{ type: 'text', text }] });
 

@@ -1,0 +1,161 @@
+import type { Capability, ChangeEvent, ChangeObservable } from '@patchbay/protocols';
+
+import { ensure, ensureEqual, isText, show, within } from '../expectation.ts';
+import type { Ended, Suite } from '../requirement.ts';
+
+/** What {@link changeSuite} looks at. */
+export interface ChangeSubject extends Ended {
+  readonly capability: Pick<Capability, 'id'> & ChangeObservable;
+  /** Makes a change in the real source, of the same kind each time. */
+  change(): void | Promise<void>;
+  /** How many listeners the source has, where that can be told: a watcher, a subscription. */
+  listeners?(): number;
+}
+
+const MANY = 150;
+
+/** What everything does that tells its changes. (DESIGN "Changes", `ChangeObservable`) */
+export const changeSuite: Suite<ChangeSubject> = {
+  contract: 'ChangeObservable',
+  requirements: [
+    {
+      name: 'has a revision, and another one after a change',
+      check: ({ capability, change }) =>
+        listening(capability, async (changes) => {
+          const before = capability.revision();
+          ensure(typeof before === 'number' || typeof before === 'string', show(before));
+          await change();
+          await next(changes);
+          ensure(capability.revision() !== before, `The revision is still ${show(before)}`);
+        }),
+    },
+    {
+      name: 'keeps its revision while somebody listens and nothing changes',
+      check: ({ capability, change }) =>
+        listening(capability, async (changes) => {
+          await change();
+          await next(changes);
+          await drained(changes);
+          ensureEqual(capability.revision(), capability.revision(), 'The revision');
+        }),
+    },
+    {
+      name: 'has another revision after a change that nobody listened to',
+      check: async ({ capability, change }) => {
+        const before = capability.revision();
+        await change();
+        ensure(capability.revision() !== before, `The revision is still ${show(before)}`);
+      },
+    },
+    {
+      name: 'tells its changes in its own name, with a kind',
+      check: ({ capability, change }) =>
+        listening(capability, async (changes) => {
+          await change();
+          const event = await next(changes);
+          ensureEqual(event.capability, capability.id, 'The capability of the event');
+          ensure(isText(event.kind), `The kind of the event is ${show(event.kind)}`);
+        }),
+    },
+    {
+      name: 'tells every listener, from the moment it listens',
+      check: ({ capability, change }) =>
+        listening(capability, (one) =>
+          listening(capability, async (two) => {
+            await change();
+            ensureEqual((await next(one)).kind, (await next(two)).kind, 'What the second heard');
+          }),
+        ),
+    },
+    {
+      name: 'loses no change that comes while the one before is handled',
+      check: ({ capability, change }) =>
+        listening(capability, async (changes) => {
+          await change();
+          await next(changes);
+          await change();
+          await next(changes);
+        }),
+    },
+    {
+      name: 'lets nothing pile up before a slow listener',
+      check: ({ capability, change }) =>
+        listening(capability, async (changes) => {
+          for (let i = 0; i < MANY; i++) await change();
+          const waiting = [await next(changes), ...(await drained(changes))];
+          const told = waiting.map(({ kind, sourceUri }) => `${kind} ${sourceUri ?? ''}`);
+          ensureEqual(told.length, new Set(told).size, 'How many events waited, one of each');
+        }),
+    },
+    {
+      name: 'ends when its signal aborts, and at once when it has',
+      check: async ({ capability }) => {
+        const controller = new AbortController();
+        const ending = next(capability.changes(controller.signal)[Symbol.asyncIterator]()).then(
+          (event) => `heard ${show(event)}`,
+          () => 'ended',
+        );
+        controller.abort();
+        ensureEqual(await within(ending, 'The loop, after the abort'), 'ended', 'The loop');
+        const late = capability.changes(AbortSignal.abort())[Symbol.asyncIterator]();
+        const { done } = await within(late.next(), 'A loop whose signal was aborted before');
+        ensureEqual(done, true, 'That a loop whose signal was aborted before is done');
+      },
+    },
+    {
+      name: 'lets go of its source when the last listener leaves, by signal or by leaving the loop',
+      check: async ({ capability, change, listeners }) => {
+        for (const leave of ['abort', 'return'] as const) {
+          const controller = new AbortController();
+          const changes = capability.changes(controller.signal)[Symbol.asyncIterator]();
+          await change();
+          await next(changes);
+          if (leave === 'abort') controller.abort();
+          await within(Promise.resolve(changes.return?.()), 'Leaving the loop');
+          if (listeners !== undefined) ensureEqual(listeners(), 0, 'Listeners that are left');
+        }
+        await listening(capability, async (changes) => {
+          await change();
+          await next(changes);
+        });
+      },
+    },
+  ],
+};
+
+type Changes = AsyncIterator<ChangeEvent>;
+
+/** Listens while `during` runs. */
+async function listening(
+  capability: ChangeObservable,
+  during: (changes: Changes) => Promise<void>,
+): Promise<void> {
+  const controller = new AbortController();
+  const changes = capability.changes(controller.signal)[Symbol.asyncIterator]();
+  try {
+    await during(changes);
+  } finally {
+    controller.abort();
+    await changes.return?.();
+  }
+}
+
+async function next(changes: Changes): Promise<ChangeEvent> {
+  const result = await within(changes.next(), 'Hearing of a change');
+  if (result.done === true) throw new Error('The changes ended, though nobody ended them.');
+  return result.value;
+}
+
+/** What waits to be read, without waiting for more. */
+async function drained(changes: Changes): Promise<readonly ChangeEvent[]> {
+  const found: ChangeEvent[] = [];
+  for (;;) {
+    const read = changes.next();
+    const quiet = new Promise<undefined>((resolve) => {
+      setImmediate(() => setImmediate(() => resolve(undefined)));
+    });
+    const result = await Promise.race([read, quiet]);
+    if (result === undefined || result.done === true) return found;
+    found.push(result.value);
+  }
+}
