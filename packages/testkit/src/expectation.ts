@@ -67,10 +67,7 @@ export async function ensureRejects(
     `${what}: expected a rejection, got ${show('value' in outcome ? outcome.value : undefined)}`,
   );
   const { error } = outcome;
-  ensure(
-    PatchbayError.isInstance(error),
-    `${what}: expected a PatchbayError, got ${show(error)}`,
-  );
+  ensure(PatchbayError.isInstance(error), `${what}: expected a PatchbayError, got ${show(error)}`);
   ensure(
     codes.length === 0 || codes.includes(error.code),
     `${what}: expected the code ${codes.join(' or ')}, got ${error.code} (${error.message})`,

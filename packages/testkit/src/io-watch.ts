@@ -21,7 +21,9 @@ const OUTSIDE: ReadonlySet<string> = new Set([
 ]);
 
 /** Runs `act` and one turn of the event loop more; tells what it, and whatever it started, reached outside for. */
-export async function watchIo<T>(act: () => T): Promise<{ readonly value: Awaited<T>; readonly reached: readonly string[] }> {
+export async function watchIo<T>(
+  act: () => T,
+): Promise<{ readonly value: Awaited<T>; readonly reached: readonly string[] }> {
   const ours = new Set<number>();
   const reached = new Set<string>();
   const hook = createHook({

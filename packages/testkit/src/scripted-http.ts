@@ -3,7 +3,12 @@ import { text } from 'node:stream/consumers';
 
 import type { HttpServerConfig } from '@patchbay/protocols';
 
-import { ScriptedSession, type Message, type ScriptedState, type Wire } from './scripted-session.ts';
+import {
+  ScriptedSession,
+  type Message,
+  type ScriptedState,
+  type Wire,
+} from './scripted-session.ts';
 import { listening, type Listener } from './scripted-stdio.ts';
 
 const SESSION_HEADER = 'mcp-session-id';

@@ -2,7 +2,12 @@ import { createServer, type Socket } from 'node:net';
 
 import type { StdioServerConfig } from '@patchbay/protocols';
 
-import { ScriptedSession, type Message, type ScriptedState, type Wire } from './scripted-session.ts';
+import {
+  ScriptedSession,
+  type Message,
+  type ScriptedState,
+  type Wire,
+} from './scripted-session.ts';
 
 /** A way to reach a scripted server. */
 export interface Listener<Config> {

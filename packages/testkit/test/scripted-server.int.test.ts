@@ -60,7 +60,14 @@ describe.each(KINDS)('a scripted $era server over $transport', (kind) => {
 
   it('misbehaves by name', async () => {
     await using pool = new ConnectionPool();
-    const names = ['slow', 'rpc-error', 'tool-error', 'garbage', 'answer-twice', 'wrong-id'] as const;
+    const names = [
+      'slow',
+      'rpc-error',
+      'tool-error',
+      'garbage',
+      'answer-twice',
+      'wrong-id',
+    ] as const;
     await using server = await scriptedServer({
       ...kind,
       tools: [...names, 'never' as const].map((name) => ({ name, onCall: name })),

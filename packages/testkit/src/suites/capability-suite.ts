@@ -15,7 +15,6 @@ import { ensure, ensureEqual, ensureSettles, isText, show, within } from '../exp
 import { watchIo } from '../io-watch.ts';
 import type { Ended, Suite } from '../requirement.ts';
 
-
 /** What {@link capabilitySuite} looks at. */
 export interface CapabilitySubject extends Ended {
   /** Where making the subject needs files or servers of its own, a function: then only what it does is watched for I/O. */
@@ -103,17 +102,20 @@ export const capabilitySuite: Suite<CapabilitySubject> = {
           .map(({ text }) => text);
       ensureEqual(await texts(), await texts(), 'Its static instructions, asked for again');
     }),
-    requires('contributes to a turn at once, also without words of the user', async (capability) => {
-      for (const userText of [undefined, 'hello']) {
-        const turn = { ...testContext(), turnId: 'turn-1', userText };
-        const given = await within(
-          Promise.resolve(capability.prepareTurn?.(turn)),
-          'prepareTurn',
-          1_000,
-        );
-        ensure((given?.hide ?? []).every(isText), `It hides ${show(given?.hide)}`);
-      }
-    }),
+    requires(
+      'contributes to a turn at once, also without words of the user',
+      async (capability) => {
+        for (const userText of [undefined, 'hello']) {
+          const turn = { ...testContext(), turnId: 'turn-1', userText };
+          const given = await within(
+            Promise.resolve(capability.prepareTurn?.(turn)),
+            'prepareTurn',
+            1_000,
+          );
+          ensure((given?.hide ?? []).every(isText), `It hides ${show(given?.hide)}`);
+        }
+      },
+    ),
     requires('says of every scope whether it is visible', async (capability) => {
       for (const scope of SCOPES) {
         const visible = capability.visible?.(scope) ?? true;
@@ -142,12 +144,15 @@ export const capabilitySuite: Suite<CapabilitySubject> = {
         'Giving its instructions to nobody',
       );
     }),
-    requires('is disposed twice without harm, and then still answers or refuses', async (capability) => {
-      await toolsOf(capability, testContext());
-      await within(end(capability), 'Disposing it');
-      await within(end(capability), 'Disposing it again');
-      await ensureSettles(toolsOf(capability, testContext()), 'Listing its tools after its end');
-    }),
+    requires(
+      'is disposed twice without harm, and then still answers or refuses',
+      async (capability) => {
+        await toolsOf(capability, testContext());
+        await within(end(capability), 'Disposing it');
+        await within(end(capability), 'Disposing it again');
+        await ensureSettles(toolsOf(capability, testContext()), 'Listing its tools after its end');
+      },
+    ),
   ],
 };
 

@@ -100,7 +100,10 @@ export const commandSuite: Suite<CommandSubject> = {
             Promise.resolve(capability.completeArgument?.(first.name, argument, '', testContext())),
             `Completing ${argument}`,
           );
-          ensure((found ?? []).every((value) => typeof value === 'string'), show(found));
+          ensure(
+            (found ?? []).every((value) => typeof value === 'string'),
+            show(found),
+          );
         }
       },
     },

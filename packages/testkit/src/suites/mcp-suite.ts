@@ -82,7 +82,9 @@ export const mcpSuite: Suite<McpSubject> = {
       name: 'refuses a tool that it does not have',
       check: async ({ capability }) => {
         const call = capability.callTool(UNKNOWN_TOOL, {}, CALL);
-        const result = await within(call, 'Calling a tool that is not there').catch(() => undefined);
+        const result = await within(call, 'Calling a tool that is not there').catch(
+          () => undefined,
+        );
         if (result === undefined) await ensureRejects(call, 'Calling a tool that is not there');
         else ensure(result.isError === true, `It answered: ${show(result)}`);
       },
