@@ -192,7 +192,7 @@ async function callTool(
     const message = `The tool "${name}" may not be used at the moment.`;
     throw new PatchbayError('tool-hidden', message, { details });
   }
-  if (signal?.aborted === true) throw aborted(name, signal);
+  if (isAborted(signal)) throw aborted(name, signal);
   const check = validator?.validate(tool.definition.inputSchema, args ?? {});
   if (check?.ok === false) {
     const { violations } = check;
@@ -211,11 +211,14 @@ async function callTool(
     });
   } catch (error) {
     if (PatchbayError.isInstance(error)) throw error;
-    if (signal?.aborted === true) throw aborted(name, signal);
+    if (isAborted(signal)) throw aborted(name, signal);
     const source = tool.id.capability;
     throw toPatchbayError(error, 'source-failed', { source, what: `${name} failed` });
   }
 }
+
+const isAborted = (signal: AbortSignal | undefined): signal is AbortSignal =>
+  signal?.aborted === true;
 
 const aborted = (name: string, signal: AbortSignal): PatchbayError =>
   new PatchbayError('aborted', `The call of ${name} was aborted by its caller.`, {

@@ -5,7 +5,7 @@ export interface Requirement<Subject> {
   /** Reads as a sentence whose subject is the implementation: "is disposed twice without harm". */
   readonly name: string;
   /** Rejects with an error that says what was expected and what came. */
-  check(subject: Subject, making: Making): Promise<void>;
+  readonly check: (subject: Subject, making: Making) => Promise<void>;
 }
 
 /** What was seen while `create` made the subject. */
@@ -45,7 +45,7 @@ export interface Ended {
 export interface SuiteTest {
   readonly name: string;
   /** Rejects if the requirement does not hold; if it is skipped, rejects if it does. */
-  run(): Promise<void>;
+  readonly run: () => Promise<void>;
 }
 
 /**

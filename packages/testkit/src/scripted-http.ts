@@ -36,7 +36,10 @@ export async function listenHttp(state: ScriptedState): Promise<Listener<HttpSer
   const post = async (request: IncomingMessage, response: ServerResponse) => {
     const message = JSON.parse(await text(request)) as Message;
     const session = sessionOf(request, message, response);
-    if (session === undefined) return void response.writeHead(404).end();
+    if (session === undefined) {
+      response.writeHead(404).end();
+      return;
+    }
     const wire: Wire = {
       send: (sent) => {
         openStream(response);
@@ -46,7 +49,8 @@ export async function listenHttp(state: ScriptedState): Promise<Listener<HttpSer
     };
     if (message.id === undefined) {
       await session.handle(message, wire);
-      return void response.writeHead(202).end();
+      response.writeHead(202).end();
+      return;
     }
     response.on('close', () => {
       if (!response.writableFinished) session.cancel(message.id);

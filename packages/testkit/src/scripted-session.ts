@@ -47,9 +47,9 @@ export interface Message {
 /** Where the answer to one message goes. */
 export interface Wire {
   /** An object as JSON, a string as it is. */
-  send(message: object | string): void;
+  readonly send: (message: object | string) => void;
   /** Ends the process or cuts the socket. */
-  die(): void;
+  readonly die: () => void;
 }
 
 const MODERN = '2026-07-28';
@@ -124,7 +124,7 @@ export class ScriptedSession {
       case 'tools/call':
         return await this.#call(id, params, wire);
       case 'resources/list': {
-        const entries = resources.map(({ text: _, ...entry }) => ({ name: entry.uri, ...entry }));
+        const entries = resources.map((entry) => ({ name: entry.uri, ...entry, text: undefined }));
         return { resources: entries, ...hints };
       }
       case 'resources/templates/list':
@@ -132,11 +132,10 @@ export class ScriptedSession {
       case 'resources/read': {
         const found = resources.find(({ uri }) => uri === params['uri']);
         if (found === undefined) throw new RpcError(-32002, 'There is no such resource.');
-        const { name: _, ...contents } = found;
-        return { contents: [contents], ...hints };
+        return { contents: [{ ...found, name: undefined }], ...hints };
       }
       case 'prompts/list':
-        return { prompts: prompts.map(({ text: _, ...entry }) => entry), ...hints };
+        return { prompts: prompts.map((entry) => ({ ...entry, text: undefined })), ...hints };
       case 'prompts/get': {
         const found = prompts.find(({ name }) => name === params['name']);
         if (found === undefined) throw new RpcError(INVALID, 'There is no such prompt.');
@@ -219,9 +218,11 @@ export class ScriptedSession {
 
 const SERVER_INFO = { name: 'scripted', version: '1.0.0' };
 
-const listed = ({ onCall: _, ...tool }: ScriptedTool): object => ({
+/** As it is sent: what is `undefined` is left out of JSON. */
+const listed = (tool: ScriptedTool): object => ({
   inputSchema: { type: 'object' },
   ...tool,
+  onCall: undefined,
 });
 
 async function outcomeOf(

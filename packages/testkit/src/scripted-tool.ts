@@ -27,11 +27,11 @@ export interface ScriptedCall {
   /** Aborted when the client cancels the call, or is gone. */
   readonly signal: AbortSignal;
   /** Sends a sign of life, if the client asked for them. */
-  progress(progress: number, total?: number): void;
+  readonly progress: (progress: number, total?: number) => void;
   /** Sends anything, as one message: an object as JSON, a string as it is. */
-  send(message: object | string): void;
+  readonly send: (message: object | string) => void;
   /** Ends this server's process, or cuts the socket of this request. */
-  die(): void;
+  readonly die: () => void;
 }
 
 /** What goes wrong with a call. Each but `die-before-execution` counts it first. */
@@ -60,7 +60,7 @@ export type Misbehaviour =
 /** A call, with what only a misbehaving tool does. */
 export interface MisbehavingCall extends ScriptedCall {
   /** Answers now, beside the answer that is still to come. */
-  answer(outcome: object): void;
+  readonly answer: (outcome: object) => void;
 }
 
 /** Refuses a call with a JSON-RPC error. */

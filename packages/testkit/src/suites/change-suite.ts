@@ -7,9 +7,9 @@ import type { Ended, Suite } from '../requirement.ts';
 export interface ChangeSubject extends Ended {
   readonly capability: Pick<Capability, 'id'> & ChangeObservable;
   /** Makes a change in the real source, of the same kind each time. */
-  change(): void | Promise<void>;
+  readonly change: () => void | Promise<void>;
   /** How many listeners the source has, where that can be told: a watcher, a subscription. */
-  listeners?(): number;
+  readonly listeners?: () => number;
 }
 
 const MANY = 150;
