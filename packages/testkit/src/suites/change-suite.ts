@@ -44,7 +44,10 @@ export const changeSuite: Suite<ChangeSubject> = {
       check: async ({ capability, change }) => {
         const before = capability.revision();
         await change();
-        ensure(capability.revision() !== before, `The revision is still ${show(before)}`);
+        const moved = async () => {
+          while (capability.revision() === before) await turnOfTheLoop();
+        };
+        await within(moved(), `The revision is still ${show(before)}: the wait for another one`);
       },
     },
     {
@@ -82,6 +85,7 @@ export const changeSuite: Suite<ChangeSubject> = {
       check: ({ capability, change }) =>
         listening(capability, async (changes) => {
           for (let i = 0; i < MANY; i++) await change();
+          await turnOfTheLoop();
           const waiting = [await next(changes), ...(await drained(changes))];
           const told = waiting.map(({ kind, sourceUri }) => `${kind} ${sourceUri ?? ''}`);
           ensureEqual(told.length, new Set(told).size, 'How many events waited, one of each');
@@ -146,15 +150,18 @@ async function next(changes: Changes): Promise<ChangeEvent> {
   return result.value;
 }
 
+/** Lets everything happen that waits for nothing outside of the process. */
+async function turnOfTheLoop(): Promise<undefined> {
+  await new Promise(setImmediate);
+  await new Promise(setImmediate);
+}
+
 /** What waits to be read, without waiting for more. */
 async function drained(changes: Changes): Promise<readonly ChangeEvent[]> {
   const found: ChangeEvent[] = [];
   for (;;) {
     const read = changes.next();
-    const quiet = new Promise<undefined>((resolve) => {
-      setImmediate(() => setImmediate(() => resolve(undefined)));
-    });
-    const result = await Promise.race([read, quiet]);
+    const result = await Promise.race([read, turnOfTheLoop()]);
     if (result === undefined || result.done === true) return found;
     found.push(result.value);
   }
