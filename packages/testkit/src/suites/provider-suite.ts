@@ -148,6 +148,7 @@ export const providerSuite: Suite<ProviderSubject> = {
         await ensureRejects(client.callTool('pay', {}), 'A call that kills', 'outcome-unknown');
         ensureEqual(server.executions('pay'), 1, 'How often the call ran');
         await within(client.callTool('works', {}), 'The next call');
+        if (!isProcess(server)) return;
         ensureEqual(server.connections, 2, 'Connections that were made');
         ensure(client.generation > before, `The generation is still ${show(before)}`);
       },
@@ -166,7 +167,12 @@ export const providerSuite: Suite<ProviderSubject> = {
         });
       });
       server.die();
-      if (usesProcess(server)) await within(told, 'Hearing that the connection was lost');
+      if (isProcess(server)) {
+        await within(told, 'Hearing that the connection was lost');
+      } else {
+        // A request may be on its way over a socket of which nobody knows yet that it is cut.
+        await client.callTool('works', {}).catch(() => undefined);
+      }
       await within(client.callTool('works', {}), 'The next call');
     }),
     requires(
@@ -206,7 +212,7 @@ export const providerSuite: Suite<ProviderSubject> = {
   ],
 };
 
-const usesProcess = ({ config }: ScriptedServer): boolean => 'command' in config;
+const isProcess = ({ config }: ScriptedServer): boolean => 'command' in config;
 
 /** A requirement that gets a server of its own. */
 function requires(
