@@ -38,6 +38,19 @@ export async function within<T>(
   }
 }
 
+/** Looks at each turn of the event loop whether it is so, but not for ever. */
+export async function until(isSo: () => boolean, what: string): Promise<void> {
+  let waits = true;
+  const seen = async () => {
+    while (waits && !isSo()) await new Promise(setImmediate);
+  };
+  try {
+    await within(seen(), what);
+  } finally {
+    waits = false;
+  }
+}
+
 /** Whether it resolves or rejects does not matter: it ends. */
 export async function ensureSettles(promise: Promise<unknown>, what: string): Promise<void> {
   await within(

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs';
 import { defineTool, type AnyCapability, type InstructionBlock } from '@patchbay/protocols';
 
 import { capabilitySuite, type CapabilitySubject } from '../src/index.ts';
-import { prove } from './prove.ts';
+import { HANGS, prove } from './prove.ts';
 
 const note = (text: string): InstructionBlock => ({ source: 'lamp', kind: 'static', text });
 const light = defineTool({ capability: 'lamp', name: 'light', call: () => 'on' });
@@ -103,7 +103,7 @@ prove(capabilitySuite, () => ({ capability: lamp() }), {
     subject: broken({
       tools: async ({ signal }) => (signal.aborted ? new Promise(() => undefined) : [light]),
     }),
-    says: /did not end/,
+    says: HANGS,
   },
   'is disposed twice without harm, and then still answers or refuses': {
     subject: () => {

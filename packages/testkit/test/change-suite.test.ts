@@ -1,7 +1,7 @@
 import { changeSource, type ChangeEvent, type ChangeObservable } from '@patchbay/protocols';
 
 import { changeSuite, type ChangeSubject } from '../src/index.ts';
-import { prove } from './prove.ts';
+import { HANGS, prove } from './prove.ts';
 
 /** A source, and what makes it change. */
 function lamp(
@@ -55,7 +55,7 @@ prove(changeSuite, () => lamp(), {
   },
   'has another revision after a change that nobody listened to': {
     subject: () => lamp(() => ({ broken: { revision: () => 1 } })),
-    says: /still 1/,
+    says: HANGS,
   },
   'tells its changes in its own name, with a kind': {
     subject: through((event) => [{ ...event, capability: 'other' }]),
@@ -75,7 +75,7 @@ prove(changeSuite, () => lamp(), {
       };
       return lamp(() => ({ broken: { changes }, change: () => queue.shift()?.() }));
     },
-    says: /did not end/,
+    says: HANGS,
   },
   'loses no change that comes while the one before is handled': {
     subject: () => {
@@ -86,7 +86,7 @@ prove(changeSuite, () => lamp(), {
         return [event];
       })();
     },
-    says: /did not end/,
+    says: HANGS,
   },
   'lets nothing pile up before a slow listener': {
     subject: through((event) => Array.from({ length: 100 }, () => event)),
@@ -97,7 +97,7 @@ prove(changeSuite, () => lamp(), {
       lamp(({ changes }) => ({
         broken: { changes: () => changes(new AbortController().signal) },
       })),
-    says: /did not end/,
+    says: HANGS,
   },
   'lets go of its source when the last listener leaves, by signal or by leaving the loop': {
     subject: () => lamp(() => ({ listeners: () => 1 })),

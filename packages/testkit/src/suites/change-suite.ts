@@ -1,6 +1,6 @@
 import type { Capability, ChangeEvent, ChangeObservable } from '@patchbay/protocols';
 
-import { ensure, ensureEqual, isText, show, within } from '../expectation.ts';
+import { ensure, ensureEqual, isText, show, until, within } from '../expectation.ts';
 import type { Ended, Suite } from '../requirement.ts';
 
 /** What {@link changeSuite} looks at. */
@@ -44,10 +44,10 @@ export const changeSuite: Suite<ChangeSubject> = {
       check: async ({ capability, change }) => {
         const before = capability.revision();
         await change();
-        const moved = async () => {
-          while (capability.revision() === before) await turnOfTheLoop();
-        };
-        await within(moved(), `The revision is still ${show(before)}: the wait for another one`);
+        await until(
+          () => capability.revision() !== before,
+          `The revision is still ${show(before)}: the wait for another one`,
+        );
       },
     },
     {

@@ -1,6 +1,6 @@
 import type { ConnectionProvider } from '@patchbay/protocols';
 
-import { ensure, ensureEqual, ensureRejects, show, within } from '../expectation.ts';
+import { ensure, ensureEqual, ensureRejects, show, until, within } from '../expectation.ts';
 import type { Ended, Requirement, Suite } from '../requirement.ts';
 import { scriptedServer, type ScriptedServer } from '../scripted-server.ts';
 import type { ScriptedTool } from '../scripted-tool.ts';
@@ -110,7 +110,7 @@ export const providerSuite: Suite<ProviderSubject> = {
         const controller = new AbortController();
         const call = client.callTool('never', {}, { signal: controller.signal });
         call.catch(() => undefined);
-        while (server.executions('never') === 0) await new Promise(setImmediate);
+        await until(() => server.executions('never') > 0, 'Reaching the server');
         const reason = new Error('The user left.');
         controller.abort(reason);
         const error = await ensureRejects(call, 'A call that is aborted', 'aborted');
