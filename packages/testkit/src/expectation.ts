@@ -40,14 +40,14 @@ export async function within<T>(
 
 /** Looks at each turn of the event loop whether it is so, but not for ever. */
 export async function until(isSo: () => boolean, what: string): Promise<void> {
-  let waits = true;
+  const over = new AbortController();
   const seen = async () => {
-    while (waits && !isSo()) await new Promise(setImmediate);
+    while (!over.signal.aborted && !isSo()) await new Promise(setImmediate);
   };
   try {
     await within(seen(), what);
   } finally {
-    waits = false;
+    over.abort();
   }
 }
 

@@ -28,7 +28,7 @@ function turning<T>(...answers: readonly T[]): () => Promise<T> {
   return async () => answers[at++ % answers.length]!;
 }
 const reading = async () => {
-  await null;
+  await Promise.resolve();
   readFile(import.meta.filename, () => undefined);
 };
 
@@ -72,7 +72,7 @@ prove(capabilitySuite, () => ({ capability: lamp() }), {
       let asked = 0;
       const tools = async () => {
         const mine = ++asked;
-        await null;
+        await Promise.resolve();
         return mine === asked ? [light] : [];
       };
       return { capability: lamp({ tools }) };

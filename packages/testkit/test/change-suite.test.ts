@@ -30,10 +30,10 @@ function lamp(
 
 /** Its events, through a function. */
 const through = (each: (event: ChangeEvent) => readonly ChangeEvent[]) => (): ChangeSubject =>
-  lamp(({ changes }) => ({
+  lamp((made) => ({
     broken: {
       changes: (signal) => {
-        const events = changes(signal);
+        const events = made.changes(signal);
         return (async function* () {
           for await (const event of events) yield* each(event);
         })();
@@ -94,8 +94,8 @@ prove(changeSuite, () => lamp(), {
   },
   'ends when its signal aborts, and at once when it has': {
     subject: () =>
-      lamp(({ changes }) => ({
-        broken: { changes: () => changes(new AbortController().signal) },
+      lamp((made) => ({
+        broken: { changes: () => made.changes(new AbortController().signal) },
       })),
     says: HANGS,
   },

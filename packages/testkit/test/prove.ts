@@ -47,10 +47,10 @@ export function prove<Subject extends Ended>(
 
 /** Time flies for whoever waits for what never comes; what is at work gets many turns before. */
 async function hurried(run: Promise<void>): Promise<void> {
-  let ended = false;
-  const watched = run.finally(() => (ended = true));
+  const ended = new AbortController();
+  const watched = run.finally(() => ended.abort());
   watched.catch(() => undefined);
-  for (let turn = 0; !ended; turn++) {
+  for (let turn = 0; !ended.signal.aborted; turn++) {
     await new Promise(setImmediate);
     if (turn > PATIENT_TURNS) await vi.advanceTimersByTimeAsync(1_000);
   }

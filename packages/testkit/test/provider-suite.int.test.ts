@@ -52,7 +52,7 @@ prove(providerSuite, () => smallProvider(), {
   'ends a call that is aborted with `aborted` and the reason, and keeps the connection': {
     subject: calling(async (client, name, { signal }) => {
       try {
-        return await client.callTool(name, {}, { ...(signal ? { signal } : {}) });
+        return await client.callTool(name, {}, signal === undefined ? {} : { signal });
       } catch {
         throw new PatchbayError('aborted', 'The call was aborted.');
       }
