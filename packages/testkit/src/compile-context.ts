@@ -41,7 +41,7 @@ export function testContext(options: TestContextOptions = {}): TestContext {
 }
 
 /** A session's memory that nobody else shares. */
-export function testState(): SessionState {
+function testState(): SessionState {
   const values = new Map<string, Json>();
   return {
     get: (key) => values.get(key),
