@@ -24,15 +24,15 @@ export {
 } from './scripted-server.ts';
 export type { ScriptedPrompt, ScriptedResource } from './scripted-session.ts';
 export type { Misbehaviour, ScriptedAnswer, ScriptedCall, ScriptedTool } from './scripted-tool.ts';
-export {
-  adapterSuite,
-  type AdapterSubject,
-  type ModelCall,
-  type ModelRequest,
-  type ModelResult,
-  type ModelScript,
-  type ScriptedAgent,
-} from './suites/adapter-suite.ts';
+export type {
+  AdapterSubject,
+  ModelCall,
+  ModelRequest,
+  ModelResult,
+  ModelScript,
+  ScriptedAgent,
+} from './suites/adapter-subject.ts';
+export { adapterSuite } from './suites/adapter-suite.ts';
 export { capabilitySuite, type CapabilitySubject } from './suites/capability-suite.ts';
 export { changeSuite, type ChangeSubject } from './suites/change-suite.ts';
 export { commandSuite, type CommandSubject } from './suites/command-suite.ts';

@@ -1,7 +1,8 @@
 import { describe, it } from 'vitest';
 
 import { suiteTests, type Ended, type Suite, type SuiteOptions } from './requirement.ts';
-import { adapterSuite, type AdapterSubject } from './suites/adapter-suite.ts';
+import type { AdapterSubject } from './suites/adapter-subject.ts';
+import { adapterSuite } from './suites/adapter-suite.ts';
 import { capabilitySuite, type CapabilitySubject } from './suites/capability-suite.ts';
 import { changeSuite, type ChangeSubject } from './suites/change-suite.ts';
 import { commandSuite, type CommandSubject } from './suites/command-suite.ts';
@@ -12,12 +13,15 @@ import { skillSuite, type SkillSubject } from './suites/skill-suite.ts';
 /** Registers the tests of one suite: `name` is whatever is tested. */
 type Describe<Subject> = (name: string, options: SuiteOptions<Subject>) => void;
 
+/** Longer than any requirement waits, so that it is the requirement that says what did not come. */
+const TIMEOUT_MS = 60_000;
+
 const registering =
   <Subject extends Ended>(suite: Suite<Subject>): Describe<Subject> =>
   (name, options) => {
     const tests = suiteTests(suite, options);
     describe(`${name} as ${suite.contract}`, () => {
-      for (const test of tests) it(test.name, () => test.run());
+      for (const test of tests) it(test.name, () => test.run(), TIMEOUT_MS);
     });
   };
 

@@ -1,59 +1,10 @@
-import {
-  defineTool,
-  PatchbayError,
-  textResult,
-  type CallContext,
-  type ExtensionView,
-  type Tool,
-  type ToolReturn,
-} from '@patchbay/protocols';
+import { PatchbayError, textResult } from '@patchbay/protocols';
 
 import { ensure, ensureEqual, ensureSettles, show, within } from '../expectation.ts';
-import { fakeView, type FakeViewContents } from '../fake-view.ts';
-import type { Ended, Suite } from '../requirement.ts';
-
-/** What {@link adapterSuite} looks at: a framework, its own loop, and a model that is a script. */
-export interface AdapterSubject extends Ended {
-  /** One agent object of the framework over a view. It can run several times, also at once. */
-  agent(view: ExtensionView, script: ModelScript): ScriptedAgent;
-}
-
-/** Runs until the model has no more calls, or rejects as the framework does. */
-export type ScriptedAgent = (input: {
-  readonly userText: string;
-  readonly signal?: AbortSignal;
-}) => Promise<void>;
-
-/** Plays the model: called for each request; calls to make, or none to end the run. */
-export type ModelScript = (
-  request: ModelRequest,
-) => readonly ModelCall[] | Promise<readonly ModelCall[]>;
-
-/** A call that the model makes. */
-export interface ModelCall {
-  /** Unique within a run. */
-  readonly id: string;
-  readonly name: string;
-  readonly args: Readonly<Record<string, unknown>>;
-}
-
-/** What the framework sent to the model. */
-export interface ModelRequest {
-  /** Names of the tools that are offered. */
-  readonly tools: readonly string[];
-  /** The whole system prompt. */
-  readonly instructions: string;
-  /** The newest text of the user. */
-  readonly userText: string;
-  /** Answers to calls so far, by id. */
-  readonly results: Readonly<Record<string, ModelResult>>;
-}
-
-export interface ModelResult {
-  readonly text: string;
-  /** Whether it is marked as an error, in the way of the framework. */
-  readonly isError: boolean;
-}
+import { fakeView } from '../fake-view.ts';
+import type { Suite } from '../requirement.ts';
+import { call, isErrorWith, resultsOf, run, runOver, says, tool } from './adapter-run.ts';
+import type { AdapterSubject, ModelRequest } from './adapter-subject.ts';
 
 const RUNS = 10;
 
@@ -111,12 +62,12 @@ export const adapterSuite: Suite<AdapterSubject> = {
       name: 'gives the instructions of now at each step, and piles up nothing',
       check: async (subject) => {
         const view = fakeView();
-        const says = (text: string) => [{ source: 't', kind: 'dynamic', text }] as const;
+        const saying = (text: string) => [{ source: 't', kind: 'dynamic', text }] as const;
         const turn = tool('turn', () => {
-          view.update({ instructions: says('Second.') });
+          view.update({ instructions: saying('Second.') });
           return 'ok';
         });
-        view.update({ tools: [turn], instructions: says('First.') });
+        view.update({ tools: [turn], instructions: saying('First.') });
         const requests = await runOver(subject, view, (_, at) => (at === 0 ? [call('turn')] : []));
         const found = requests.map(({ instructions }) =>
           ['First.', 'Second.'].filter((text) => instructions.includes(text)),
@@ -244,64 +195,3 @@ export const adapterSuite: Suite<AdapterSubject> = {
     },
   ],
 };
-
-type Call = (
-  args: Readonly<Record<string, unknown>>,
-  context: CallContext,
-) => ToolReturn | Promise<ToolReturn>;
-
-const tool = (name: string, run: Call): Tool =>
-  defineTool({
-    capability: 't',
-    name,
-    description: name,
-    inputSchema: { type: 'object', properties: { a: { type: 'number' } } },
-    call: run,
-  });
-
-const says = (name: string): Tool => tool(name, () => `${name} ran`);
-
-const call = (name: string, args: Readonly<Record<string, unknown>> = {}): ModelCall => ({
-  id: name,
-  name: `t__${name}`,
-  args,
-});
-
-/** One run over a view, with what the model was sent. */
-async function runOver(
-  subject: AdapterSubject,
-  view: ExtensionView,
-  script: (request: ModelRequest, at: number) => readonly ModelCall[],
-): Promise<readonly ModelRequest[]> {
-  const requests: ModelRequest[] = [];
-  const agent = subject.agent(view, (request) => {
-    requests.push(request);
-    return script(request, requests.length - 1);
-  });
-  await within(agent({ userText: 'go' }), 'The run');
-  return requests;
-}
-
-const run = (
-  subject: AdapterSubject,
-  contents: FakeViewContents,
-  steps: readonly (readonly ModelCall[])[],
-): Promise<readonly ModelRequest[]> =>
-  runOver(subject, fakeView(contents), (_, at) => steps[at] ?? []);
-
-/** Calls these tools in one step; what the model was told. */
-async function resultsOf(
-  subject: AdapterSubject,
-  contents: FakeViewContents,
-  names: readonly string[],
-): Promise<ModelRequest['results']> {
-  const requests = await run(subject, contents, [names.map((name) => call(name))]);
-  return requests[1]?.results ?? {};
-}
-
-function isErrorWith(result: ModelResult | undefined, text: string): void {
-  ensure(
-    result?.isError === true && result.text.includes(text),
-    `Expected an error that says ${show(text)}, the model was told ${show(result)}`,
-  );
-}

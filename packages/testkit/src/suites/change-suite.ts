@@ -13,6 +13,7 @@ export interface ChangeSubject extends Ended {
 }
 
 const MANY = 150;
+const MICROTASKS = 200;
 
 /** What everything does that tells its changes. (DESIGN "Changes", `ChangeObservable`) */
 export const changeSuite: Suite<ChangeSubject> = {
@@ -154,13 +155,17 @@ async function turnOfTheLoop(): Promise<undefined> {
   await new Promise(setImmediate);
 }
 
-/** What waits to be read, without waiting for more. */
+/** What waits to be read: each read that is answered before anything new can come in. */
 async function drained(changes: Changes): Promise<readonly ChangeEvent[]> {
   const found: ChangeEvent[] = [];
   for (;;) {
-    const read = changes.next();
-    const result = await Promise.race([read, turnOfTheLoop()]);
+    const result = await Promise.race([changes.next(), afterMicrotasks()]);
     if (result === undefined || result.done === true) return found;
     found.push(result.value);
   }
+}
+
+/** Long enough for whatever passes an event on, through however many generators. */
+async function afterMicrotasks(): Promise<undefined> {
+  for (let i = 0; i < MICROTASKS; i++) await Promise.resolve();
 }
