@@ -97,6 +97,7 @@ export async function typeErrors(folder, { libraries }) {
       moduleDetection: 'force',
       strict: true,
       noEmit: true,
+      allowImportingTsExtensions: true,
       skipLibCheck: !libraries,
       types: ['node'],
       typeRoots: [join(root, 'node_modules/@types')],

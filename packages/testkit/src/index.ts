@@ -1,0 +1,41 @@
+// What is listed here is public. Everything else is not.
+export { testContext, type TestContext, type TestContextOptions } from './compile-context.ts';
+export {
+  fakeView,
+  type FakeCall,
+  type FakeView,
+  type FakeViewContents,
+  type FakeViewOptions,
+} from './fake-view.ts';
+export {
+  suiteTests,
+  type Ended,
+  type Making,
+  type Requirement,
+  type Skip,
+  type Suite,
+  type SuiteOptions,
+  type SuiteTest,
+} from './requirement.ts';
+export {
+  scriptedServer,
+  type ScriptedServer,
+  type ScriptedServerOptions,
+} from './scripted-server.ts';
+export type { ScriptedPrompt, ScriptedResource } from './scripted-session.ts';
+export type { Misbehaviour, ScriptedAnswer, ScriptedCall, ScriptedTool } from './scripted-tool.ts';
+export type {
+  AdapterSubject,
+  ModelCall,
+  ModelRequest,
+  ModelResult,
+  ModelScript,
+  ScriptedAgent,
+} from './suites/adapter-subject.ts';
+export { adapterSuite } from './suites/adapter-suite.ts';
+export { capabilitySuite, type CapabilitySubject } from './suites/capability-suite.ts';
+export { changeSuite, type ChangeSubject } from './suites/change-suite.ts';
+export { commandSuite, type CommandSubject } from './suites/command-suite.ts';
+export { mcpSuite, type McpSubject, type ToolCall } from './suites/mcp-suite.ts';
+export { providerSuite, type ProviderSubject } from './suites/provider-suite.ts';
+export { skillSuite, type SkillSubject } from './suites/skill-suite.ts';

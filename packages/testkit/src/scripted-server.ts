@@ -1,0 +1,82 @@
+import type { HttpServerConfig, StdioServerConfig } from '@patchbay/protocols';
+
+import { listenHttp } from './scripted-http.ts';
+import type { ScriptedPrompt, ScriptedResource, ScriptedState } from './scripted-session.ts';
+import { listenStdio } from './scripted-stdio.ts';
+import type { ScriptedTool } from './scripted-tool.ts';
+
+/** What a scripted server is, and what it offers. */
+export interface ScriptedServerOptions {
+  readonly tools?: readonly ScriptedTool[];
+  readonly resources?: readonly ScriptedResource[];
+  readonly prompts?: readonly ScriptedPrompt[];
+  readonly instructions?: string;
+  /** Default: `stdio`, a child process for each connection. `http` is Streamable HTTP on a port of this machine. */
+  readonly transport?: 'stdio' | 'http';
+  /** `legacy` (default): 2025-11-25 and earlier. `modern`: 2026-07-28. */
+  readonly era?: 'legacy' | 'modern';
+}
+
+/** A server that does what a test told it. Its counters live in the test: they survive the death of its processes. */
+export interface ScriptedServer extends AsyncDisposable {
+  /** For whoever connects: a `ConnectionPool`, an `McpServerCapability`. */
+  readonly config: StdioServerConfig | HttpServerConfig;
+  /** How often a tool ran. */
+  executions(tool: string): number;
+  /** How many handshakes there were. */
+  readonly connections: number;
+  /** How many calls a client gave up before they were answered. */
+  readonly cancellations: number;
+  /** Methods that were asked for, in order. */
+  readonly requests: readonly string[];
+  /** Offers other tools, and says so (`notifications/tools/list_changed`). */
+  setTools(tools: readonly ScriptedTool[]): void;
+  /** Sends a notification to every client that listens. */
+  notify(method: string, params?: Readonly<Record<string, unknown>>): void;
+  /** Ends all its processes, or cuts all its sockets. It can be reached again at once. */
+  die(): void;
+  close(): Promise<void>;
+}
+
+/**
+ * An MCP server for tests of a client, without any SDK, so that it can also do what no SDK would.
+ *
+ * @example
+ * await using server = await scriptedServer({ tools: [{ name: 'pay', onCall: 'die-after-execution' }] });
+ */
+export async function scriptedServer(options: ScriptedServerOptions = {}): Promise<ScriptedServer> {
+  const { tools = [], resources = [], prompts = [], transport = 'stdio' } = options;
+  const state: ScriptedState = {
+    era: options.era ?? 'legacy',
+    instructions: options.instructions,
+    resources,
+    prompts,
+    tools,
+    executions: new Map(),
+    requests: [],
+    connections: 0,
+    cancellations: 0,
+  };
+  const listener = await (transport === 'http' ? listenHttp(state) : listenStdio(state));
+  const notify: ScriptedServer['notify'] = (method, params) =>
+    listener.broadcast({ jsonrpc: '2.0', method, ...(params === undefined ? {} : { params }) });
+  return {
+    config: listener.config,
+    executions: (tool) => state.executions.get(tool) ?? 0,
+    get connections() {
+      return state.connections;
+    },
+    get cancellations() {
+      return state.cancellations;
+    },
+    requests: state.requests,
+    setTools: (next) => {
+      state.tools = next;
+      notify('notifications/tools/list_changed');
+    },
+    notify,
+    die: () => listener.cut(),
+    close: () => listener.close(),
+    [Symbol.asyncDispose]: () => listener.close(),
+  };
+}

@@ -1,0 +1,237 @@
+import {
+  MISBEHAVIOURS,
+  RpcError,
+  textOutcome,
+  type MisbehavingCall,
+  type Outcome,
+  type ScriptedTool,
+} from './scripted-tool.ts';
+
+/** A resource of a scripted server. */
+export interface ScriptedResource {
+  readonly uri: string;
+  readonly name?: string;
+  readonly mimeType?: string;
+  readonly text: string;
+}
+
+/** A prompt of a scripted server: one message, its text with the arguments as JSON behind it. */
+export interface ScriptedPrompt {
+  readonly name: string;
+  readonly description?: string;
+  readonly arguments?: readonly { readonly name: string; readonly required?: boolean }[];
+  readonly text: string;
+}
+
+/** What a scripted server offers, and what happened to it, over all its processes and sockets. */
+export interface ScriptedState {
+  /** `legacy`: `initialize` and a session. `modern`: 2026-07-28, `server/discover`, stateless. */
+  readonly era: 'legacy' | 'modern';
+  readonly instructions: string | undefined;
+  readonly resources: readonly ScriptedResource[];
+  readonly prompts: readonly ScriptedPrompt[];
+  tools: readonly ScriptedTool[];
+  readonly executions: Map<string, number>;
+  readonly requests: string[];
+  connections: number;
+  cancellations: number;
+}
+
+/** A message as it came. */
+export interface Message {
+  readonly id?: unknown;
+  readonly method?: string;
+  readonly params?: Readonly<Record<string, unknown>>;
+}
+
+/** Where the answer to one message goes. */
+export interface Wire {
+  /** An object as JSON, a string as it is. */
+  readonly send: (message: object | string) => void;
+  /** Ends the process or cuts the socket. */
+  readonly die: () => void;
+}
+
+const MODERN = '2026-07-28';
+const NOT_FOUND = -32601;
+const INVALID = -32602;
+const UNSUPPORTED_VERSION = -32022;
+
+/** One client's conversation with a scripted server. */
+export class ScriptedSession {
+  readonly #state: ScriptedState;
+  readonly #running = new Map<unknown, AbortController>();
+
+  constructor(state: ScriptedState) {
+    this.#state = state;
+  }
+
+  /** The client is gone: what still runs for it is aborted. */
+  end(): void {
+    for (const controller of this.#running.values()) controller.abort();
+    this.#running.clear();
+  }
+
+  /** The client no longer waits for this request. */
+  cancel(id: unknown): void {
+    const controller = this.#running.get(id);
+    if (controller === undefined) return;
+    this.#state.cancellations++;
+    this.#running.delete(id);
+    controller.abort();
+  }
+
+  /** Answers one message; resolves to whether there was an answer. */
+  async handle(message: Message, wire: Wire): Promise<boolean> {
+    const { id, method, params = {} } = message;
+    if (method === undefined) return false;
+    this.#state.requests.push(method);
+    if (method === 'notifications/cancelled') this.cancel(params['requestId']);
+    if (id === undefined) return false;
+    try {
+      const outcome = await this.#answer(id, method, params, wire);
+      if (outcome === undefined) return false;
+      wire.send(this.#response(id, outcome));
+    } catch (error) {
+      const code = error instanceof RpcError ? error.rpcCode : -32603;
+      wire.send({ jsonrpc: '2.0', id, error: { code, message: String(error) } });
+    }
+    return true;
+  }
+
+  #response(id: unknown, outcome: object): object {
+    const complete = this.#state.era === 'modern' ? { resultType: 'complete' } : {};
+    return { jsonrpc: '2.0', id, result: { ...complete, ...outcome } };
+  }
+
+  async #answer(
+    id: unknown,
+    method: string,
+    params: Readonly<Record<string, unknown>>,
+    wire: Wire,
+  ): Promise<Outcome> {
+    const { tools, resources, prompts } = this.#state;
+    const hints = this.#state.era === 'modern' ? { ttlMs: 0, cacheScope: 'private' } : {};
+    switch (method) {
+      case 'server/discover':
+        return this.#discover();
+      case 'initialize':
+        return this.#initialize(params);
+      case 'ping':
+        return {};
+      case 'tools/list':
+        return { tools: tools.map(listed), ...hints };
+      case 'tools/call':
+        return await this.#call(id, params, wire);
+      case 'resources/list': {
+        const entries = resources.map((entry) => ({ name: entry.uri, ...entry, text: undefined }));
+        return { resources: entries, ...hints };
+      }
+      case 'resources/templates/list':
+        return { resourceTemplates: [], ...hints };
+      case 'resources/read': {
+        const found = resources.find(({ uri }) => uri === params['uri']);
+        if (found === undefined) throw new RpcError(-32002, 'There is no such resource.');
+        return { contents: [{ ...found, name: undefined }], ...hints };
+      }
+      case 'prompts/list':
+        return { prompts: prompts.map((entry) => ({ ...entry, text: undefined })), ...hints };
+      case 'prompts/get': {
+        const found = prompts.find(({ name }) => name === params['name']);
+        if (found === undefined) throw new RpcError(INVALID, 'There is no such prompt.');
+        const text = `${found.text} ${JSON.stringify(params['arguments'] ?? {})}`;
+        return { messages: [{ role: 'user', content: { type: 'text', text } }] };
+      }
+      default:
+        throw new RpcError(NOT_FOUND, `There is no method ${method}.`);
+    }
+  }
+
+  #discover(): Outcome {
+    if (this.#state.era === 'legacy') throw new RpcError(NOT_FOUND, 'Method not found');
+    this.#state.connections++;
+    return {
+      supportedVersions: [MODERN],
+      ...this.#introduction(),
+      ttlMs: 0,
+      cacheScope: 'private',
+      _meta: { 'io.modelcontextprotocol/serverInfo': SERVER_INFO },
+    };
+  }
+
+  #initialize(params: Readonly<Record<string, unknown>>): Outcome {
+    if (this.#state.era === 'modern') {
+      throw new RpcError(UNSUPPORTED_VERSION, 'This version of the protocol is not supported.');
+    }
+    this.#state.connections++;
+    return {
+      protocolVersion: params['protocolVersion'],
+      serverInfo: SERVER_INFO,
+      ...this.#introduction(),
+    };
+  }
+
+  #introduction(): object {
+    const { instructions, resources, prompts } = this.#state;
+    return {
+      capabilities: {
+        tools: { listChanged: true },
+        ...(resources.length > 0 ? { resources: {} } : {}),
+        ...(prompts.length > 0 ? { prompts: {} } : {}),
+      },
+      ...(instructions === undefined ? {} : { instructions }),
+    };
+  }
+
+  async #call(
+    id: unknown,
+    params: Readonly<Record<string, unknown>>,
+    wire: Wire,
+  ): Promise<Outcome> {
+    const tool = this.#state.tools.find(({ name }) => name === params['name']);
+    if (tool === undefined) throw new RpcError(INVALID, 'There is no such tool.');
+    const { name, onCall } = tool;
+    const before = this.#state.executions.get(name) ?? 0;
+    const execution = onCall === 'die-before-execution' ? before : before + 1;
+    this.#state.executions.set(name, execution);
+    const controller = new AbortController();
+    this.#running.set(id, controller);
+    const token = (params['_meta'] as Record<string, unknown> | undefined)?.['progressToken'];
+    const call: MisbehavingCall = {
+      answer: (outcome) => wire.send(this.#response(id, outcome)),
+      execution,
+      signal: controller.signal,
+      send: wire.send,
+      die: wire.die,
+      progress: (progress, total) => {
+        if (token === undefined) return;
+        const body = { progressToken: token, progress, ...(total === undefined ? {} : { total }) };
+        wire.send({ jsonrpc: '2.0', method: 'notifications/progress', params: body });
+      },
+    };
+    const args = (params['arguments'] ?? {}) as Record<string, unknown>;
+    const outcome = await outcomeOf(onCall, args, call);
+    if (outcome !== undefined) this.#running.delete(id);
+    return controller.signal.aborted ? undefined : outcome;
+  }
+}
+
+const SERVER_INFO = { name: 'scripted', version: '1.0.0' };
+
+/** As it is sent: what is `undefined` is left out of JSON. */
+const listed = (tool: ScriptedTool): object => ({
+  inputSchema: { type: 'object' },
+  ...tool,
+  onCall: undefined,
+});
+
+async function outcomeOf(
+  onCall: ScriptedTool['onCall'],
+  args: Readonly<Record<string, unknown>>,
+  call: MisbehavingCall,
+): Promise<Outcome> {
+  if (onCall === undefined) return textOutcome(JSON.stringify(args));
+  if (typeof onCall === 'string') return await MISBEHAVIOURS[onCall](call);
+  const answer = await onCall(args, call);
+  return typeof answer === 'string' ? textOutcome(answer) : answer;
+}
