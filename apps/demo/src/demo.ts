@@ -2,7 +2,7 @@ import { showChanges } from './changes.ts';
 import { showCommands } from './commands.ts';
 import { FRAMEWORKS } from './frameworks.ts';
 import type { Models } from './models.ts';
-import { showPluggedIn } from './plugged-in.ts';
+import { showOpened, showPluggedIn } from './plugged-in.ts';
 import type { Project } from './project.ts';
 import { check, shorten, showChecks, title, type Check } from './show.ts';
 import { checkNotes, checkProblems, checkTask, PROMPT, resetTask } from './task.ts';
@@ -12,14 +12,18 @@ import { showTenants } from './tenants.ts';
 export async function demo(project: Project, models: Models): Promise<readonly Check[]> {
   const all: Check[] = [];
   const report = (checks: readonly Check[]) => all.push(...showChecks(checks));
+
+  title('1. A project with servers, skills and commands is opened');
+  report(showOpened(project));
+
   const session = await project.host.openSession('demo');
   const viewOf = (agent: string) => session.agent(agent).view();
 
-  title('1. What is plugged in');
+  title('2. What is plugged in');
   report(await showPluggedIn(project, viewOf('writer')));
   project.look();
 
-  title(`2. The same task through both frameworks (the model is ${models.name})`);
+  title(`3. The same task through both frameworks (the model is ${models.name})`);
   for (const [index, [framework, run]] of Object.entries(FRAMEWORKS).entries()) {
     await resetTask(project.folder);
     console.log(`  ${framework}\n  user: ${PROMPT}`);
@@ -35,16 +39,16 @@ export async function demo(project: Project, models: Models): Promise<readonly C
   }
   report([checkProblems(project.problems)]);
 
-  title('3. Two customers in one program');
+  title('4. Two customers in one program');
   report(await showTenants(project));
 
-  title('4. Changes while agents run');
+  title('5. Changes while agents run');
   report(await showChanges(project, viewOf));
 
-  title('5. Slash commands and URIs');
+  title('6. Slash commands and URIs');
   report(await showCommands(viewOf('writer')));
 
-  title('6. The end');
+  title('7. The end');
   await session.close();
   await project.close();
   const left = [...project.pids].filter(isAlive);

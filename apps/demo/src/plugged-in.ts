@@ -1,3 +1,5 @@
+import { basename } from 'node:path';
+
 import {
   isCommandResource,
   isSkillResource,
@@ -8,6 +10,24 @@ import {
 
 import type { Project } from './project.ts';
 import { check, showTable, type Check } from './show.ts';
+
+/** What the configuration names. Nothing of it has been started. */
+export function showOpened({ host }: Project): readonly Check[] {
+  const { files, servers, connections, problems } = host.inspect();
+  console.log(`  read ${files.map((file) => basename(file)).join(' and ')}`);
+  for (const { id, origin, state } of servers) console.log(`  server ${id} (${origin}): ${state}`);
+  return [
+    check(
+      'both files are read, and every server in them is right',
+      files.length === 2 && servers.every(({ state }) => state === 'on') && problems.length === 0,
+      problems.map(({ message }) => message).join(' '),
+    ),
+    check(
+      'nothing is started before it is needed',
+      connections.every(({ pid }) => pid === undefined),
+    ),
+  ];
+}
 
 /** What is plugged in, as one scope sees it: every source that has something, and every server. */
 export async function showPluggedIn(

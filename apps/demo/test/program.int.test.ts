@@ -87,12 +87,13 @@ describe('the demo as a program', () => {
     expect(output.trim().split('\n').at(-1)).toMatch(/^(\d+) of \1 checks held$/);
     expect(code).toBe(0);
     for (const point of [
-      '1. What is plugged in',
-      '2. The same task',
-      '3. Two customers',
-      '4. Changes',
-      '5. Slash commands',
-      '6. The end',
+      '1. A project',
+      '2. What is plugged in',
+      '3. The same task',
+      '4. Two customers',
+      '5. Changes',
+      '6. Slash commands',
+      '7. The end',
     ]) {
       expect(output).toContain(point);
     }
@@ -101,11 +102,11 @@ describe('the demo as a program', () => {
   });
 
   it.each([
-    '1. What is plugged in',
+    '2. What is plugged in',
     'calls activate_skill',
-    '3. Two customers',
+    '4. Two customers',
     'the next step sees',
-    '5. Slash commands',
+    '6. Slash commands',
   ])('ends cleanly when it is interrupted at "%s"', async (point) => {
     let interrupted = false;
     const { code, output } = await run([], {

@@ -66,10 +66,10 @@ class MarkdownCommands implements Capability, CommandResource, ChangeObservable 
     this.#dialect = dialect ?? dialectOf(this.#folder);
     this.#precedence = precedence;
     this.#optional = optional;
-    // Nothing watches the folder, so nothing can be vouched for: every listing looks at it.
-    const source = changeSource(id, () => undefined);
-    this.revision = source.revision;
-    this.changes = source.subscribe;
+    // Nothing watches the folder, whoever listens, so nothing can be vouched for: every listing looks at it.
+    let asked = 0;
+    this.revision = () => ++asked;
+    this.changes = changeSource(id).subscribe;
   }
 
   async listCommands(context: CompileContext): Promise<readonly CommandEntry[]> {

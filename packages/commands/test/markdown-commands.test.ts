@@ -119,4 +119,18 @@ describe('a folder of command files', () => {
       new Set(['c binary', 'none not-found']),
     );
   });
+
+  it('sees an edit also while somebody listens to changes', async () => {
+    await write('first.md', 'One.');
+    registry.register(markdownCommands({ id: 'c', folder: root }));
+    const view = registry.view();
+    const stop = new AbortController();
+    const next = view.changes({ signal: stop.signal })[Symbol.asyncIterator]().next();
+    await view.compile();
+    expect((await view.commands.list()).map(({ name }) => name)).toEqual(['first']);
+    await write('second.md', 'Two.');
+    expect((await view.commands.list()).map(({ name }) => name)).toEqual(['first', 'second']);
+    stop.abort();
+    await next.catch(() => undefined);
+  });
 });

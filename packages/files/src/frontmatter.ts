@@ -44,9 +44,9 @@ const SAYS: Readonly<Record<FrontmatterCode, string>> = {
   'quoted-value': 'has a value that was taken as plain text. Put it in quotes',
   'dropped-line':
     'has a line in its frontmatter that is no entry; it was left out. Remove it or move it below the closing ---',
-  binary: 'is not text and was not read',
-  'file-too-large': `is larger than ${MAX_FILE_BYTES} bytes and was not read`,
-  'frontmatter-too-large': `has frontmatter of more than ${MAX_FRONTMATTER_CHARS} characters and was not read`,
+  binary: 'is not text and was not read. Save it as UTF-8 text, or remove it',
+  'file-too-large': `is larger than ${MAX_FILE_BYTES} bytes and was not read. Move parts into files beside it`,
+  'frontmatter-too-large': `has frontmatter of more than ${MAX_FRONTMATTER_CHARS} characters and was not read. Move text below the closing ---`,
 };
 
 /**

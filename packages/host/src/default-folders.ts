@@ -1,18 +1,10 @@
+import { access } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 import type { CommandDialect } from '@patchbay/commands';
+import { defaultSkillFolders } from '@patchbay/skills/node';
 
-/** Where the tools of the field keep skills, in a project and in the home folder. */
-const SKILL_FOLDERS = [
-  '.agents/skills',
-  '.claude/skills',
-  '.opencode/skills',
-  '.opencode/skill',
-  '.github/skills',
-] as const;
-const USER_SKILL_FOLDERS = ['.agents/skills', '.claude/skills', '.config/opencode/skills'] as const;
-
-/** Where they keep commands, and how their placeholders are meant. */
+/** Where the tools of the field keep commands, and how their placeholders are meant. */
 const COMMAND_FOLDERS: readonly (readonly [string, CommandDialect])[] = [
   ['.agents/commands', 'patchbay'],
   ['.claude/commands', 'claude'],
@@ -32,34 +24,42 @@ export interface CommandFolder {
   readonly dialect: CommandDialect;
 }
 
-/** From the working directory up to the root of the repository, nearest first. */
-export function projectSkillFolders(
-  cwd: string,
-  repositoryRoot: string | undefined,
-): readonly string[] {
-  return upwards(cwd, repositoryRoot).flatMap((base) =>
-    SKILL_FOLDERS.map((folder) => join(base, folder)),
-  );
+/** Folders that may be there. Of the project: from the working directory up to the root of its repository, nearest first. */
+export interface DefaultFolders {
+  readonly skills: { readonly project: readonly string[]; readonly user: readonly string[] };
+  readonly commands: {
+    readonly project: readonly CommandFolder[];
+    readonly user: readonly CommandFolder[];
+  };
 }
 
-export function userSkillFolders(home: string): readonly string[] {
-  return USER_SKILL_FOLDERS.map((folder) => join(home, folder));
+export async function defaultFolders(cwd: string, home: string | false): Promise<DefaultFolders> {
+  const bases = await upToRepository(cwd);
+  return {
+    skills: await defaultSkillFolders({ cwd, home }),
+    commands: {
+      project: bases.flatMap((base) => commandFolders(base, COMMAND_FOLDERS)),
+      user: home === false ? [] : commandFolders(home, USER_COMMAND_FOLDERS),
+    },
+  };
 }
 
-export function projectCommandFolders(
-  cwd: string,
-  repositoryRoot: string | undefined,
+function commandFolders(
+  base: string,
+  folders: readonly (readonly [string, CommandDialect])[],
 ): readonly CommandFolder[] {
-  return upwards(cwd, repositoryRoot).flatMap((base) =>
-    COMMAND_FOLDERS.map(([folder, dialect]) => ({ folder: join(base, folder), dialect })),
-  );
+  return folders.map(([folder, dialect]) => ({ folder: join(base, folder), dialect }));
 }
 
-export function userCommandFolders(home: string): readonly CommandFolder[] {
-  return USER_COMMAND_FOLDERS.map(([folder, dialect]) => ({ folder: join(home, folder), dialect }));
-}
-
-function upwards(from: string, to: string | undefined): readonly string[] {
-  if (to === undefined || from === to || dirname(from) === from) return [from];
-  return [from, ...upwards(dirname(from), to)];
+async function upToRepository(cwd: string): Promise<readonly string[]> {
+  const bases: string[] = [];
+  for (let at = cwd; ; at = dirname(at)) {
+    bases.push(at);
+    const found = await access(join(at, '.git')).then(
+      () => true,
+      () => false,
+    );
+    if (found) return bases;
+    if (dirname(at) === at) return [cwd];
+  }
 }

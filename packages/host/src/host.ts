@@ -1,6 +1,5 @@
-import { access } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 
 import { markdownCommands } from '@patchbay/commands';
 import {
@@ -15,12 +14,7 @@ import { SkillManagerCapability, type SkillMatcher } from '@patchbay/skills';
 import { localSkills } from '@patchbay/skills/node';
 
 import { loadConfig, type HostConfig, type LoadedConfig } from './config.ts';
-import {
-  projectCommandFolders,
-  projectSkillFolders,
-  userCommandFolders,
-  userSkillFolders,
-} from './default-folders.ts';
+import { defaultFolders, type CommandFolder, type DefaultFolders } from './default-folders.ts';
 import type { ServerEntry } from './server-entry.ts';
 import {
   Sessions,
@@ -80,7 +74,7 @@ export class Host implements AsyncDisposable {
   #closing: Promise<void> | undefined;
 
   /** Use {@link createHost}. */
-  constructor(loaded: LoadedConfig, repositoryRoot: string | undefined, options: HostOptions) {
+  constructor(loaded: LoadedConfig, folders: DefaultFolders, options: HostOptions) {
     this.#cwd = resolve(options.cwd ?? '.');
     this.#loaded = loaded;
     const problems = options.onProblem === undefined ? {} : { onProblem: options.onProblem };
@@ -97,7 +91,7 @@ export class Host implements AsyncDisposable {
       failed: (id, error) => options.onProblem?.(problemFrom(`session ${id}`, error)),
     });
     for (const entry of loaded.servers) this.#registerServer(entry);
-    this.#registerFolders(repositoryRoot, options);
+    this.#registerFolders(folders);
     this.registry.register(new SkillManagerCapability(matcher === undefined ? {} : { matcher }));
   }
 
@@ -185,11 +179,9 @@ export class Host implements AsyncDisposable {
     );
   }
 
-  #registerFolders(repositoryRoot: string | undefined, options: HostOptions): void {
+  #registerFolders(found: DefaultFolders): void {
     const { skills, commands } = this.#loaded;
-    const home = options.home === false ? undefined : (options.home ?? homedir());
-    const projectSkills = skills.defaults ? projectSkillFolders(this.#cwd, repositoryRoot) : [];
-    const register = (
+    const addSkills = (
       id: string,
       folder: readonly string[],
       precedence: number,
@@ -198,43 +190,26 @@ export class Host implements AsyncDisposable {
       if (folder.length > 0)
         this.registry.register(localSkills({ id, folder, precedence, optional }));
     };
-    register('configured-skills', skills.folders, 35, false);
-    register('project-skills', projectSkills, 30, true);
-    if (skills.defaults && home !== undefined)
-      register('user-skills', userSkillFolders(home), 20, true);
-
+    addSkills('configured-skills', skills.folders, 35, false);
+    if (skills.defaults) {
+      addSkills('project-skills', found.skills.project, 30, true);
+      addSkills('user-skills', found.skills.user, 20, true);
+    }
     for (const [i, folder] of commands.folders.entries()) {
       this.registry.register(
         markdownCommands({ id: `configured-commands-${i + 1}`, folder, precedence: 35 }),
       );
     }
+    const addCommands = (id: string, folders: readonly CommandFolder[], precedence: number) => {
+      for (const [i, { folder, dialect }] of folders.entries()) {
+        this.registry.register(
+          markdownCommands({ id: `${id}-${i + 1}`, folder, dialect, precedence, optional: true }),
+        );
+      }
+    };
     if (!commands.defaults) return;
-    for (const [i, { folder, dialect }] of projectCommandFolders(
-      this.#cwd,
-      repositoryRoot,
-    ).entries()) {
-      this.registry.register(
-        markdownCommands({
-          id: `project-commands-${i + 1}`,
-          folder,
-          dialect,
-          precedence: 30,
-          optional: true,
-        }),
-      );
-    }
-    if (home === undefined) return;
-    for (const [i, { folder, dialect }] of userCommandFolders(home).entries()) {
-      this.registry.register(
-        markdownCommands({
-          id: `user-commands-${i + 1}`,
-          folder,
-          dialect,
-          precedence: 20,
-          optional: true,
-        }),
-      );
-    }
+    addCommands('project-commands', found.commands.project, 30);
+    addCommands('user-commands', found.commands.user, 20);
   }
 
   #setUpSession(id: string, { skills = [] }: OpenSessionOptions): void {
@@ -257,21 +232,10 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
     env: options.env ?? process.env,
     input: (id) => (Object.hasOwn(inputs, id) ? inputs[id] : undefined),
   });
-  const host = new Host(loaded, await repositoryRootOf(cwd), { ...options, cwd });
+  const folders = await defaultFolders(cwd, options.home ?? homedir());
+  const host = new Host(loaded, folders, { ...options, cwd });
   for (const problem of loaded.problems) tell(problem, options);
   return host;
-}
-
-/** The nearest folder upwards that is a repository's. */
-async function repositoryRootOf(cwd: string): Promise<string | undefined> {
-  for (let at = cwd; ; at = dirname(at)) {
-    const found = await access(join(at, '.git')).then(
-      () => true,
-      () => false,
-    );
-    if (found) return at;
-    if (dirname(at) === at) return undefined;
-  }
 }
 
 function tell(problem: Problem, { onProblem }: HostOptions): void {
