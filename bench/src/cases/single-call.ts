@@ -30,6 +30,9 @@ const SERVER = join(
 const STDIO = { command: process.execPath, args: [SERVER, 'stdio'] };
 const textOf = (i: number) => `message ${i}`;
 
+/** The server has no option for where it listens: it is kept on this machine. */
+const LOOPBACK = new URL('../../../apps/demo/servers/loopback.mjs', import.meta.url).href;
+
 type Transport = 'stdio' | 'http';
 
 /** The same server for every arm of a case over HTTP. */
@@ -41,7 +44,7 @@ class HttpServer {
   async start(): Promise<void> {
     if (this.#users++ > 0) return;
     const port = await freePort();
-    const child = spawn(process.execPath, [SERVER, 'streamableHttp'], {
+    const child = spawn(process.execPath, ['--import', LOOPBACK, SERVER, 'streamableHttp'], {
       env: { PATH: process.env['PATH'], PORT: String(port) },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
