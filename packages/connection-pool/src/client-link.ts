@@ -92,7 +92,7 @@ export class ClientLink implements Link {
       return answer;
     } catch (error) {
       throw requestError(error, {
-        method,
+        what: options.what,
         lost: this.lost,
         closing: this.#state === 'closing',
         hasSession: this.#carrier.hasSession,

@@ -56,7 +56,7 @@ export function injectedLink(given: object, events: LinkEvents): Link {
         answered++;
         return answer;
       } catch (error) {
-        throw requestError(error, { method, lost, closing: false, hasSession: false });
+        throw requestError(error, { what: options.what, lost, closing: false, hasSession: false });
       }
     },
     drain: async () => undefined,

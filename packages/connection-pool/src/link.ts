@@ -30,6 +30,8 @@ export interface Link {
 
 export interface LinkRequest {
   readonly signal: AbortSignal;
+  /** What is asked, and of whom, for messages: `the call of "echo" of "shop"`. */
+  readonly what: string;
   /** Answer what the server asks meanwhile, as long as it is clear that it asks because of this request. */
   readonly handlers?: ServerRequestHandlers | undefined;
   /** The tool that is called, where some of its arguments are sent as headers too. */

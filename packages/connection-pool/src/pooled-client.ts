@@ -94,7 +94,7 @@ export class PooledClient implements McpClient {
       idleMs: timeoutMs,
       totalMs: timeouts?.callMaxMs ?? Math.max(DEFAULT_MS.callMax, timeoutMs),
       signal,
-      what: `the call of ${JSON.stringify(name)}`,
+      what: `the call of ${JSON.stringify(name)} of ${this.#name}`,
     };
     const params = { name, ...(isObject(args) ? { arguments: args } : {}) };
     for (let attempt = 1; ; attempt++) {
@@ -120,7 +120,8 @@ export class PooledClient implements McpClient {
   }
 
   async readResource(uri: string, options: RequestOptions = {}): Promise<readonly ContentPart[]> {
-    const result = await this.#read('resources/read', { uri }, options);
+    const what = `the resource ${uri}`;
+    const result = await this.#read('resources/read', { uri }, options, what);
     const contents =
       isObject(result) && Array.isArray(result['contents']) ? result['contents'] : [];
     return contents.map((item: unknown) => toResourcePart(item) ?? { type: 'unknown', raw: item });
@@ -133,7 +134,12 @@ export class PooledClient implements McpClient {
   ): Promise<{ readonly messages: readonly PromptMessage[] }> {
     return {
       messages: toPromptMessages(
-        await this.#read('prompts/get', { name, arguments: args }, options),
+        await this.#read(
+          'prompts/get',
+          { name, arguments: args },
+          options,
+          `the prompt ${JSON.stringify(name)}`,
+        ),
       ),
     };
   }
@@ -168,6 +174,12 @@ export class PooledClient implements McpClient {
     return this.#config.label ?? this.info.name ?? 'server';
   }
 
+  /** For messages. */
+  get #name(): string {
+    const { label } = this.#config;
+    return label === undefined ? serverName(this.#config) : JSON.stringify(label);
+  }
+
   async #list<T>(
     list: WireList<T>,
     capability: string,
@@ -194,11 +206,12 @@ export class PooledClient implements McpClient {
     method: string,
     params: Readonly<Record<string, unknown>>,
     options: RequestOptions,
+    what = `the request ${method}`,
   ): Promise<unknown> {
     const deadline = {
       idleMs: options.timeoutMs ?? DEFAULT_MS.read,
       signal: options.signal,
-      what: method,
+      what: `${what} of ${this.#name}`,
     };
     try {
       return await this.#request(method, params, deadline);
@@ -223,6 +236,7 @@ export class PooledClient implements McpClient {
         try {
           return await link.request(method, params, {
             signal,
+            what: deadline.what,
             handlers,
             tool,
             onProgress: (progress) => {

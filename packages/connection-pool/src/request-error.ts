@@ -1,9 +1,11 @@
 import { PatchbayError } from '@patchbay/protocols';
 
+import { capital } from './deadline.ts';
 import { LOST, TOO_LARGE } from './stand-in.ts';
 
 interface RequestFacts {
-  readonly method: string;
+  /** What was asked, and of whom: `the call of "echo" of "shop"`. */
+  readonly what: string;
   /** Why the link is gone, if it is. */
   readonly lost: PatchbayError | undefined;
   /** We closed it. */
@@ -40,27 +42,27 @@ const REFUSED: ReadonlySet<number> = new Set([401, 403, 404, 405, 406, 413, 415,
  */
 export function requestError(thrown: unknown, facts: RequestFacts): PatchbayError {
   if (PatchbayError.isInstance(thrown)) return thrown;
-  const { lost, closing, method } = facts;
+  const { lost, closing, what } = facts;
   if (lost !== undefined) return again(lost, thrown);
   if (closing) {
-    return new PatchbayError('closed', `The connection was closed during ${method}.`, {
+    return new PatchbayError('closed', `The connection was closed during ${what}.`, {
       cause: thrown,
     });
   }
   const code = fieldOf(thrown, 'code');
   if (code === 'CONNECTION_CLOSED' || code === 'NOT_CONNECTED')
-    return connectionLost(thrown, code === 'NOT_CONNECTED' ? { neverRan: true } : {});
-  if (isLost(thrown)) return connectionLost(thrown, {});
+    return connectionLost(thrown, what, code === 'NOT_CONNECTED' ? { neverRan: true } : {});
+  if (isLost(thrown)) return connectionLost(thrown, what, {});
   const limit = fieldOf(fieldOf(thrown, 'data'), TOO_LARGE);
   if (typeof limit === 'number') {
-    const message = `The answer to ${method} is longer than ${limit} bytes and was dropped. Ask for less, or raise \`maxLineBytes\`.`;
+    const message = `The answer to ${what} is longer than ${limit} bytes and was dropped. Ask for less, or raise \`maxLineBytes\`.`;
     return new PatchbayError('too-large', message, { cause: thrown, details: { limit } });
   }
   const status = fieldOf(thrown, 'status');
   if (typeof status === 'number') return httpError(thrown, status, facts);
   const network = networkCode(thrown);
   if (network !== undefined)
-    return connectionLost(thrown, {
+    return connectionLost(thrown, what, {
       errno: network,
       ...(NEVER_SENT.has(network) ? { neverRan: true } : {}),
     });
@@ -69,7 +71,7 @@ export function requestError(thrown: unknown, facts: RequestFacts): PatchbayErro
 
 function httpError(thrown: unknown, status: number, facts: RequestFacts): PatchbayError {
   if (facts.hasSession && (status === 404 || (status === 400 && isSessionError(thrown)))) {
-    return connectionLost(thrown, { status, neverRan: true, sessionEnded: true });
+    return connectionLost(thrown, facts.what, { status, neverRan: true, sessionEnded: true });
   }
   const neverRan = REFUSED.has(status) || (status >= 300 && status < 400);
   return refusedBy(thrown, facts, { status, ...(neverRan ? { neverRan } : {}) });
@@ -95,26 +97,30 @@ function again(lost: PatchbayError, thrown: unknown): PatchbayError {
   });
 }
 
-function connectionLost(cause: unknown, details: Readonly<Record<string, unknown>>): PatchbayError {
+function connectionLost(
+  cause: unknown,
+  what: string,
+  details: Readonly<Record<string, unknown>>,
+): PatchbayError {
   const why =
     details['sessionEnded'] === true
-      ? 'The server ended the session.'
+      ? `The server ended the session before ${what}.`
       : details['neverRan'] === true
-        ? 'The server could not be reached.'
-        : 'The connection to the server was lost before the answer came.';
+        ? `The server could not be reached for ${what}.`
+        : `The connection was lost before the answer to ${what} came.`;
   return new PatchbayError('connection-lost', why, { cause, details });
 }
 
 function refusedBy(
   thrown: unknown,
-  { method, redact }: RequestFacts,
+  { what, redact }: RequestFacts,
   details: Readonly<Record<string, unknown>>,
 ): PatchbayError {
   const said = thrown instanceof Error ? thrown.message : String(thrown);
   const data = details['rpcCode'] === undefined ? undefined : fieldOf(thrown, 'data');
   return new PatchbayError(
     'protocol-error',
-    `The server refused ${method}: ${redact?.(said) ?? said}`,
+    `${capital(what)} was refused: ${redact?.(said) ?? said}`,
     { cause: thrown, details: { ...details, ...(data === undefined ? {} : { data }) } },
   );
 }

@@ -153,3 +153,55 @@ describe.concurrent('mcpx-28: one bad entry among good ones', () => {
     ]);
   });
 });
+
+describe('claude-code-57951: prompts as slash commands', () => {
+  it('asks for what is missing here, and sends what was given as text', async () => {
+    await using server = await plugged('claude-code-57951/server.mjs');
+    const { view } = server;
+    expect((await view.commands.list()).map(({ name }) => name)).toEqual([
+      'bare',
+      'greet',
+      'listless',
+      'review',
+    ]);
+    expect(await view.commands.resolve('/review')).toMatchObject({
+      ok: false,
+      code: 'command-arguments',
+      message: expect.stringContaining('`repo`') as unknown,
+    });
+    expect(await server.logged('get')).toEqual([]);
+
+    const lines = [
+      '/review acme/x',
+      '/review repo=acme/x depth=2',
+      '/review --repo="a b"',
+      '/greet',
+      '/greet ""',
+      '/bare',
+      '/listless',
+    ];
+    for (const line of lines) {
+      expect(await view.commands.resolve(line), line).toMatchObject({ ok: true });
+    }
+    expect(await server.logged('get')).toMatchObject([
+      { name: 'review', arguments: { repo: 'acme/x' } },
+      { name: 'review', arguments: { repo: 'acme/x', depth: '2' } },
+      { name: 'review', arguments: { repo: 'a b' } },
+      { name: 'greet', arguments: {} },
+      { name: 'greet', arguments: { who: '' } },
+      { name: 'bare', arguments: {} },
+      { name: 'listless', arguments: {} },
+    ]);
+  });
+
+  it('says whose error it is when the server refuses', async () => {
+    await using server = await plugged('claude-code-57951/server.mjs');
+    const refused = await server.view.commands.resolve('/review repo=""');
+    expect(refused).toMatchObject({ ok: false });
+    expect(await server.logged('get')).toMatchObject([{ arguments: { repo: '' } }]);
+    const { message } = refused as { readonly message: string };
+    expect(message).toContain('review');
+    expect(message).toContain('case');
+    expect(message).toContain('Invalid arguments for prompt review: repo');
+  });
+});
