@@ -164,18 +164,22 @@ describe('a server that a skill brings', () => {
 
   it('that is slow holds up nothing, and joins when it is there', async () => {
     await bench.skill('a', 'always_active: true\nmcpServers:\n  x:\n    command: y\n');
-    const started: ((tools: readonly Tool[]) => void)[] = [];
-    const slow = new Promise<readonly Tool[]>((resolve) => started.push(resolve));
-    const view = plug((id) => ({ id, tools: () => slow }));
+    const answers: ((tools: readonly Tool[]) => void)[] = [];
+    const slow = new Promise<readonly Tool[]>((resolve) => answers.push(resolve));
+    let tools!: () => Promise<readonly Tool[]>;
+    const asked = new Promise<void>((resolve) => {
+      tools = () => {
+        resolve();
+        return slow;
+      };
+    });
+    const view = plug((id) => ({ id, tools }));
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const compiling = view.compile();
-    const done = new AbortController();
-    void compiling.finally(() => done.abort());
     try {
-      while (!done.signal.aborted) {
-        await vi.advanceTimersByTimeAsync(500);
-        await new Promise((ok) => setImmediate(ok));
-      }
+      // No time passes while files are read: it is the server that is slow.
+      await asked;
+      await vi.advanceTimersByTimeAsync(3_000);
     } finally {
       vi.useRealTimers();
     }
@@ -186,7 +190,7 @@ describe('a server that a skill brings', () => {
     ]);
     const changes = view.changes()[Symbol.asyncIterator]();
     const next = changes.next();
-    started[0]!([defineTool({ capability: 'a-x', name: 'late', call: () => 'x' })]);
+    answers[0]!([defineTool({ capability: 'a-x', name: 'late', call: () => 'x' })]);
     expect((await next).value).toMatchObject({ capability: 'skills', kind: 'tools_changed' });
     await changes.return?.();
     expect(await toolNames(view)).toContain('a-x__late');
