@@ -1,7 +1,8 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
 import { build } from 'esbuild';
@@ -46,7 +47,10 @@ async function run(
   options: {
     readonly env?: Readonly<Record<string, string>>;
     readonly input?: string;
-    readonly on?: (output: string, interrupt: () => void) => void;
+    readonly on?: (
+      output: string,
+      child: ChildProcessByStdio<Writable, Readable, Readable>,
+    ) => void;
   } = {},
 ): Promise<Ended> {
   const child = spawn(process.execPath, [program, ...args], {
@@ -57,7 +61,7 @@ async function run(
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk: Buffer) => {
       output += chunk.toString();
-      options.on?.(output, () => child.kill('SIGINT'));
+      options.on?.(output, child);
     });
   }
   if (options.input === undefined) child.stdin.end();
@@ -102,6 +106,7 @@ describe('the demo as a program', () => {
   });
 
   it.each([
+    '1. A project',
     '2. What is plugged in',
     'calls activate_skill',
     '4. Two customers',
@@ -110,14 +115,27 @@ describe('the demo as a program', () => {
   ])('ends cleanly when it is interrupted at "%s"', async (point) => {
     let interrupted = false;
     const { code, output } = await run([], {
-      on: (soFar, interrupt) => {
+      on: (soFar, child) => {
         if (interrupted || !soFar.includes(point)) return;
         interrupted = true;
-        interrupt();
+        child.kill('SIGINT');
       },
     });
     expect(code).toBe(130);
     expect(pidsIn(output).filter(isAlive)).toEqual([]);
+    expect(foldersIn(output).filter(existsSync)).toEqual([]);
+  });
+
+  it('ends cleanly when nobody reads its output any more', async () => {
+    const { code, output } = await run([], {
+      on: (soFar, { stdout }) => {
+        if (soFar.includes('calls files__read_text_file')) stdout.destroy();
+      },
+    });
+    expect(code).toBe(141);
+    expect(pidsIn(output).length).toBeGreaterThan(3);
+    expect(pidsIn(output).filter(isAlive)).toEqual([]);
+    expect(foldersIn(output)).not.toEqual([]);
     expect(foldersIn(output).filter(existsSync)).toEqual([]);
   });
 

@@ -46,7 +46,7 @@ class HttpServer {
     const port = await freePort();
     const child = spawn(process.execPath, ['--import', LOOPBACK, SERVER, 'streamableHttp'], {
       env: { PATH: process.env['PATH'], PORT: String(port) },
-      stdio: ['ignore', 'ignore', 'pipe'],
+      stdio: ['pipe', 'ignore', 'pipe'],
     });
     this.#child = child;
     await new Promise<void>((resolve) => {
