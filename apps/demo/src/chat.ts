@@ -23,6 +23,11 @@ export async function chat({ host }: Project, models: Models): Promise<number> {
     if (running === undefined) terminal.close();
     else running.abort(new Error('cancelled'));
   });
+  // Input that is piped ends long before its lines are answered: from Node 24 on a prompt after that throws.
+  let ended = false;
+  terminal.on('close', () => {
+    ended = true;
+  });
   console.log(`The model is ${models.name}. An empty line, Ctrl-D or Ctrl-C ends it.`);
   terminal.prompt();
   for await (const line of terminal) {
@@ -43,7 +48,7 @@ export async function chat({ host }: Project, models: Models): Promise<number> {
         running = undefined;
       }
     }
-    terminal.prompt();
+    if (!ended) terminal.prompt();
   }
   terminal.close();
   return 0;
