@@ -1,5 +1,6 @@
 import type { HttpServerConfig, StdioServerConfig } from '@patchbay/protocols';
 
+import type { Protection } from './protection.ts';
 import { listenHttp } from './scripted-http.ts';
 import type { ScriptedPrompt, ScriptedResource, ScriptedState } from './scripted-session.ts';
 import { listenStdio } from './scripted-stdio.ts';
@@ -15,6 +16,8 @@ export interface ScriptedServerOptions {
   readonly transport?: 'stdio' | 'http';
   /** `legacy` (default): 2025-11-25 and earlier. `modern`: 2026-07-28. */
   readonly era?: 'legacy' | 'modern';
+  /** Over HTTP: whom it lets in. Default: everybody. */
+  readonly protection?: Protection;
 }
 
 /** A server that does what a test told it. Its counters live in the test: they survive the death of its processes. */
@@ -29,10 +32,14 @@ export interface ScriptedServer extends AsyncDisposable {
   readonly cancellations: number;
   /** Methods that were asked for, in order. */
   readonly requests: readonly string[];
+  /** Statuses of the requests that its `protection` did not let in, in order. */
+  readonly refusals: readonly (401 | 403)[];
   /** Offers other tools, and says so (`notifications/tools/list_changed`). */
   setTools(tools: readonly ScriptedTool[]): void;
   /** Sends a notification to every client that listens. */
   notify(method: string, params?: Readonly<Record<string, unknown>>): void;
+  /** Lets others in from now on: another authorization server, other scopes; `undefined`: everybody. */
+  protect(protection: Protection | undefined): void;
   /** Ends all its processes, or cuts all its sockets. It can be reached again at once. */
   die(): void;
   close(): Promise<void>;
@@ -46,6 +53,10 @@ export interface ScriptedServer extends AsyncDisposable {
  */
 export async function scriptedServer(options: ScriptedServerOptions = {}): Promise<ScriptedServer> {
   const { tools = [], resources = [], prompts = [], transport = 'stdio' } = options;
+  const checked = (protection: Protection | undefined) => {
+    if (protection === undefined || transport === 'http') return protection;
+    throw new Error('Only a server over HTTP can have a `protection`.');
+  };
   const state: ScriptedState = {
     era: options.era ?? 'legacy',
     instructions: options.instructions,
@@ -54,6 +65,8 @@ export async function scriptedServer(options: ScriptedServerOptions = {}): Promi
     tools,
     executions: new Map(),
     requests: [],
+    refusals: [],
+    protection: checked(options.protection),
     connections: 0,
     cancellations: 0,
   };
@@ -70,11 +83,15 @@ export async function scriptedServer(options: ScriptedServerOptions = {}): Promi
       return state.cancellations;
     },
     requests: state.requests,
+    refusals: state.refusals,
     setTools: (next) => {
       state.tools = next;
       notify('notifications/tools/list_changed');
     },
     notify,
+    protect: (protection) => {
+      state.protection = checked(protection);
+    },
     die: () => listener.cut(),
     close: () => listener.close(),
     [Symbol.asyncDispose]: () => listener.close(),

@@ -1,3 +1,5 @@
+import type { AccessGrant } from './oauth-grants.ts';
+import type { Protection } from './protection.ts';
 import {
   MISBEHAVIOURS,
   RpcError,
@@ -33,6 +35,9 @@ export interface ScriptedState {
   tools: readonly ScriptedTool[];
   readonly executions: Map<string, number>;
   readonly requests: string[];
+  /** Of requests over HTTP that were not let in. */
+  readonly refusals: (401 | 403)[];
+  protection: Protection | undefined;
   connections: number;
   cancellations: number;
 }
@@ -50,6 +55,8 @@ export interface Wire {
   readonly send: (message: object | string) => void;
   /** Ends the process or cuts the socket. */
   readonly die: () => void;
+  /** With what the message came in, where that is asked for. */
+  readonly grant?: AccessGrant | undefined;
 }
 
 const MODERN = '2026-07-28';
@@ -203,6 +210,7 @@ export class ScriptedSession {
       signal: controller.signal,
       send: wire.send,
       die: wire.die,
+      grant: wire.grant,
       progress: (progress, total) => {
         if (token === undefined) return;
         const body = { progressToken: token, progress, ...(total === undefined ? {} : { total }) };

@@ -2,6 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import type { JsonSchema, ToolAnnotations } from '@patchbay/protocols';
 
+import type { AccessGrant } from './oauth-grants.ts';
+
 /** A tool of a scripted server. */
 export interface ScriptedTool {
   readonly name: string;
@@ -32,6 +34,8 @@ export interface ScriptedCall {
   readonly send: (message: object | string) => void;
   /** Ends this server's process, or cuts the socket of this request. */
   readonly die: () => void;
+  /** What the caller's token allows, if the server has a `protection`. */
+  readonly grant: AccessGrant | undefined;
 }
 
 /** What goes wrong with a call. Each but `die-before-execution` counts it first. */
