@@ -35,6 +35,10 @@ export {
 } from './scripted-server.ts';
 export type { ScriptedPrompt, ScriptedResource } from './scripted-session.ts';
 export type { Misbehaviour, ScriptedAnswer, ScriptedCall, ScriptedTool } from './scripted-tool.ts';
+export type { ServedSkill } from './served-skill.ts';
+export type { SkillMisbehaviour } from './skill-misbehaviour.ts';
+export type { SkillsGeneration, SkillsMisbehaviour } from './skills-generation.ts';
+export { skillsServer, type SkillsServer, type SkillsServerOptions } from './skills-server.ts';
 export type {
   AdapterSubject,
   ModelCall,

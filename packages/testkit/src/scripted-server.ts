@@ -2,7 +2,12 @@ import type { HttpServerConfig, StdioServerConfig } from '@patchbay/protocols';
 
 import type { Protection } from './protection.ts';
 import { listenHttp } from './scripted-http.ts';
-import type { ScriptedPrompt, ScriptedResource, ScriptedState } from './scripted-session.ts';
+import type {
+  ScriptedExtension,
+  ScriptedPrompt,
+  ScriptedResource,
+  ScriptedState,
+} from './scripted-session.ts';
 import { listenStdio } from './scripted-stdio.ts';
 import type { ScriptedTool } from './scripted-tool.ts';
 
@@ -51,7 +56,15 @@ export interface ScriptedServer extends AsyncDisposable {
  * @example
  * await using server = await scriptedServer({ tools: [{ name: 'pay', onCall: 'die-after-execution' }] });
  */
-export async function scriptedServer(options: ScriptedServerOptions = {}): Promise<ScriptedServer> {
+export function scriptedServer(options: ScriptedServerOptions = {}): Promise<ScriptedServer> {
+  return serveScript(options);
+}
+
+/** A scripted server that also answers to other methods. */
+export async function serveScript(
+  options: ScriptedServerOptions,
+  extension?: ScriptedExtension,
+): Promise<ScriptedServer> {
   const { tools = [], resources = [], prompts = [], transport = 'stdio' } = options;
   const checked = (protection: Protection | undefined) => {
     if (protection === undefined || transport === 'http') return protection;
@@ -62,6 +75,7 @@ export async function scriptedServer(options: ScriptedServerOptions = {}): Promi
     instructions: options.instructions,
     resources,
     prompts,
+    extension,
     tools,
     executions: new Map(),
     requests: [],

@@ -25,6 +25,17 @@ export interface ScriptedPrompt {
   readonly text: string;
 }
 
+/** Answers a request for one method with its result. */
+export type ScriptedMethod = (
+  params: Readonly<Record<string, unknown>>,
+) => object | Promise<object>;
+
+/** Methods that only some servers have, or that they answer differently, and what announces them. */
+export interface ScriptedExtension {
+  readonly capabilities: object;
+  readonly methods: ReadonlyMap<string, ScriptedMethod>;
+}
+
 /** What a scripted server offers, and what happened to it, over all its processes and sockets. */
 export interface ScriptedState {
   /** `legacy`: `initialize` and a session. `modern`: 2026-07-28, `server/discover`, stateless. */
@@ -32,6 +43,7 @@ export interface ScriptedState {
   readonly instructions: string | undefined;
   readonly resources: readonly ScriptedResource[];
   readonly prompts: readonly ScriptedPrompt[];
+  readonly extension: ScriptedExtension | undefined;
   tools: readonly ScriptedTool[];
   readonly executions: Map<string, number>;
   readonly requests: string[];
@@ -117,7 +129,9 @@ export class ScriptedSession {
     params: Readonly<Record<string, unknown>>,
     wire: Wire,
   ): Promise<Outcome> {
-    const { tools, resources, prompts } = this.#state;
+    const { tools, resources, prompts, extension } = this.#state;
+    const extended = extension?.methods.get(method);
+    if (extended !== undefined) return await extended(params);
     const hints = this.#state.era === 'modern' ? { ttlMs: 0, cacheScope: 'private' } : {};
     switch (method) {
       case 'server/discover':
@@ -179,12 +193,13 @@ export class ScriptedSession {
   }
 
   #introduction(): object {
-    const { instructions, resources, prompts } = this.#state;
+    const { instructions, resources, prompts, extension } = this.#state;
     return {
       capabilities: {
         tools: { listChanged: true },
         ...(resources.length > 0 ? { resources: {} } : {}),
         ...(prompts.length > 0 ? { prompts: {} } : {}),
+        ...extension?.capabilities,
       },
       ...(instructions === undefined ? {} : { instructions }),
     };
