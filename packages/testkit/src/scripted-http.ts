@@ -20,7 +20,6 @@ export async function listenHttp(state: ScriptedState): Promise<Listener<HttpSer
   const sessions = new Map<string, ScriptedSession>();
   const streams = new Set<ServerResponse>();
   const unheard: string[] = [];
-  const stateless = new ScriptedSession(state);
   let url = '';
 
   /** `false` after it was refused. */
@@ -34,8 +33,10 @@ export async function listenHttp(state: ScriptedState): Promise<Listener<HttpSer
   };
 
   const sessionOf = (request: IncomingMessage, message: Message, response: ServerResponse) => {
-    if (state.era === 'modern') return stateless;
-    if (message.method === 'server/discover') return stateless;
+    // Without sessions each request is on its own.
+    if (state.era === 'modern' || message.method === 'server/discover') {
+      return new ScriptedSession(state);
+    }
     if (message.method !== 'initialize') {
       return sessions.get(String(request.headers[SESSION_HEADER]));
     }

@@ -2,11 +2,12 @@ import type { HttpServerConfig, StdioServerConfig } from '@patchbay/protocols';
 
 import type { Protection } from './protection.ts';
 import { listenHttp } from './scripted-http.ts';
-import type {
-  ScriptedExtension,
-  ScriptedPrompt,
-  ScriptedResource,
-  ScriptedState,
+import {
+  subscribed,
+  type ScriptedExtension,
+  type ScriptedPrompt,
+  type ScriptedResource,
+  type ScriptedState,
 } from './scripted-session.ts';
 import { listenStdio } from './scripted-stdio.ts';
 import type { ScriptedTool } from './scripted-tool.ts';
@@ -41,7 +42,10 @@ export interface ScriptedServer extends AsyncDisposable {
   readonly refusals: readonly (401 | 403)[];
   /** Offers other tools, and says so (`notifications/tools/list_changed`). */
   setTools(tools: readonly ScriptedTool[]): void;
-  /** Sends a notification to every client that listens. */
+  /**
+   * Sends a notification to every client that listens: over HTTP, if none does yet, to the next one. Modern clients listen
+   * after they asked for it (`subscriptions/listen` in `requests`).
+   */
   notify(method: string, params?: Readonly<Record<string, unknown>>): void;
   /** Lets others in from now on: another authorization server, other scopes; `undefined`: everybody. */
   protect(protection: Protection | undefined): void;
@@ -78,6 +82,7 @@ export async function serveScript(
     extension,
     tools,
     executions: new Map(),
+    subscriptions: new Set(),
     requests: [],
     refusals: [],
     protection: checked(options.protection),
@@ -85,8 +90,12 @@ export async function serveScript(
     cancellations: 0,
   };
   const listener = await (transport === 'http' ? listenHttp(state) : listenStdio(state));
-  const notify: ScriptedServer['notify'] = (method, params) =>
-    listener.broadcast({ jsonrpc: '2.0', method, ...(params === undefined ? {} : { params }) });
+  const notify: ScriptedServer['notify'] = (method, params) => {
+    if (state.era === 'legacy') {
+      listener.broadcast({ jsonrpc: '2.0', method, ...(params === undefined ? {} : { params }) });
+    }
+    for (const { id, send } of state.subscriptions) send(subscribed(id, method, params));
+  };
   return {
     config: listener.config,
     executions: (tool) => state.executions.get(tool) ?? 0,

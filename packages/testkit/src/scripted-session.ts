@@ -45,6 +45,8 @@ export interface ScriptedState {
   readonly prompts: readonly ScriptedPrompt[];
   readonly extension: ScriptedExtension | undefined;
   tools: readonly ScriptedTool[];
+  /** Modern clients that listen. */
+  readonly subscriptions: Set<Subscription>;
   readonly executions: Map<string, number>;
   readonly requests: string[];
   /** Of requests over HTTP that were not let in. */
@@ -71,6 +73,22 @@ export interface Wire {
   readonly grant?: AccessGrant | undefined;
 }
 
+/** A modern client listens, by the request with this id. */
+export interface Subscription {
+  readonly id: unknown;
+  readonly send: Wire['send'];
+}
+
+/** A notification as a modern client gets it that listens. */
+export function subscribed(
+  id: unknown,
+  method: string,
+  params: Readonly<Record<string, unknown>> = {},
+): object {
+  const _meta = { 'io.modelcontextprotocol/subscriptionId': id };
+  return { jsonrpc: '2.0', method, params: { ...params, _meta } };
+}
+
 const MODERN = '2026-07-28';
 const NOT_FOUND = -32601;
 const INVALID = -32602;
@@ -80,6 +98,7 @@ const UNSUPPORTED_VERSION = -32022;
 export class ScriptedSession {
   readonly #state: ScriptedState;
   readonly #running = new Map<unknown, AbortController>();
+  readonly #subscriptions = new Set<Subscription>();
 
   constructor(state: ScriptedState) {
     this.#state = state;
@@ -89,10 +108,14 @@ export class ScriptedSession {
   end(): void {
     for (const controller of this.#running.values()) controller.abort();
     this.#running.clear();
+    for (const subscription of this.#subscriptions) this.#unsubscribe(subscription);
   }
 
   /** The client no longer waits for this request. */
   cancel(id: unknown): void {
+    for (const subscription of this.#subscriptions) {
+      if (subscription.id === id) this.#unsubscribe(subscription);
+    }
     const controller = this.#running.get(id);
     if (controller === undefined) return;
     this.#state.cancellations++;
@@ -136,6 +159,8 @@ export class ScriptedSession {
     switch (method) {
       case 'server/discover':
         return this.#discover();
+      case 'subscriptions/listen':
+        return this.#listen(id, params, wire);
       case 'initialize':
         return this.#initialize(params);
       case 'ping':
@@ -166,6 +191,21 @@ export class ScriptedSession {
       default:
         throw new RpcError(NOT_FOUND, `There is no method ${method}.`);
     }
+  }
+
+  /** It is answered by notifications, for as long as the client likes. */
+  #listen(id: unknown, { notifications }: Readonly<Record<string, unknown>>, wire: Wire): Outcome {
+    if (this.#state.era === 'legacy') throw new RpcError(NOT_FOUND, 'Method not found');
+    const subscription = { id, send: wire.send };
+    this.#subscriptions.add(subscription);
+    this.#state.subscriptions.add(subscription);
+    wire.send(subscribed(id, 'notifications/subscriptions/acknowledged', { notifications }));
+    return undefined;
+  }
+
+  #unsubscribe(subscription: Subscription): void {
+    this.#subscriptions.delete(subscription);
+    this.#state.subscriptions.delete(subscription);
   }
 
   #discover(): Outcome {

@@ -127,16 +127,20 @@ describe.each(KINDS)('a scripted $era server over $transport', (kind) => {
   });
 });
 
-it.each(['stdio', 'http'] as const)('says over %s when its tools change', async (transport) => {
-  await using server = await scriptedServer({ transport, tools: [{ name: 'a' }] });
+it.each(KINDS)('says, $era over $transport, when its tools change', async (kind) => {
+  await using server = await scriptedServer({ ...kind, tools: [{ name: 'a' }] });
   await using connection = await connected(server);
   const { client } = connection;
   const heard = new Promise<void>((resolve) => {
     client.setNotificationHandler('notifications/tools/list_changed', () => resolve());
   });
+  const listening =
+    kind.era === 'modern' ? await client.listen({ toolsListChanged: true }) : undefined;
   server.setTools([{ name: 'b' }]);
   await heard;
   expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['b']);
+  await listening?.close();
+  expect(server.cancellations).toBe(0);
 });
 
 it('ends its processes with itself', async () => {
