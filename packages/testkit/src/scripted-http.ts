@@ -64,7 +64,7 @@ export async function listenHttp(state: ScriptedState): Promise<Listener<HttpSer
       },
       die: () => void request.socket.destroy(),
     };
-    if (message.id === undefined) {
+    if (message.id === undefined || message.method === undefined) {
       await session.handle(message, wire);
       response.writeHead(202).end();
       return;

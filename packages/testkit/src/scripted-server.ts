@@ -1,6 +1,7 @@
 import type { HttpServerConfig, StdioServerConfig } from '@patchbay/protocols';
 
 import type { Protection } from './protection.ts';
+import { question } from './scripted-execution.ts';
 import { listenHttp } from './scripted-http.ts';
 import {
   subscribed,
@@ -47,6 +48,11 @@ export interface ScriptedServer extends AsyncDisposable {
    * after they asked for it (`subscriptions/listen` in `requests`).
    */
   notify(method: string, params?: Readonly<Record<string, unknown>>): void;
+  /**
+   * Asks clients something while it answers no call: `ping`, `roots/list`. What the first one answers.
+   * @throws Error from a modern server, which may not do that, or if the client refuses
+   */
+  ask(method: string, params?: Readonly<Record<string, unknown>>): Promise<object>;
   /** Lets others in from now on: another authorization server, other scopes; `undefined`: everybody. */
   protect(protection: Protection | undefined): void;
   /** Ends all its processes, or cuts all its sockets. It can be reached again at once. */
@@ -83,6 +89,8 @@ export async function serveScript(
     tools,
     executions: new Map(),
     subscriptions: new Set(),
+    asked: new Map(),
+    suspended: new Map(),
     requests: [],
     refusals: [],
     protection: checked(options.protection),
@@ -112,6 +120,13 @@ export async function serveScript(
       notify('notifications/tools/list_changed');
     },
     notify,
+    ask: async (method, params = {}) => {
+      if (state.era === 'modern')
+        throw new Error('A modern server asks only as part of an answer.');
+      const { id, answer } = question(state);
+      listener.broadcast({ jsonrpc: '2.0', id, method, params });
+      return await answer;
+    },
     protect: (protection) => {
       state.protection = checked(protection);
     },

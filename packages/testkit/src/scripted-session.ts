@@ -1,13 +1,7 @@
 import type { AccessGrant } from './oauth-grants.ts';
 import type { Protection } from './protection.ts';
-import {
-  MISBEHAVIOURS,
-  RpcError,
-  textOutcome,
-  type MisbehavingCall,
-  type Outcome,
-  type ScriptedTool,
-} from './scripted-tool.ts';
+import { ScriptedExecution } from './scripted-execution.ts';
+import { RpcError, type Outcome, type ScriptedTool } from './scripted-tool.ts';
 
 /** A resource of a scripted server. */
 export interface ScriptedResource {
@@ -47,6 +41,10 @@ export interface ScriptedState {
   tools: readonly ScriptedTool[];
   /** Modern clients that listen. */
   readonly subscriptions: Set<Subscription>;
+  /** Questions to clients that are not answered yet, by their id. */
+  readonly asked: Map<string, (answer: Message) => void>;
+  /** Executions that wait until a modern client sends its request again, by their `requestState`. */
+  readonly suspended: Map<string, ScriptedExecution>;
   readonly executions: Map<string, number>;
   readonly requests: string[];
   /** Of requests over HTTP that were not let in. */
@@ -61,6 +59,9 @@ export interface Message {
   readonly id?: unknown;
   readonly method?: string;
   readonly params?: Readonly<Record<string, unknown>>;
+  /** Of an answer. */
+  readonly result?: object;
+  readonly error?: unknown;
 }
 
 /** Where the answer to one message goes. */
@@ -97,7 +98,7 @@ const UNSUPPORTED_VERSION = -32022;
 /** One client's conversation with a scripted server. */
 export class ScriptedSession {
   readonly #state: ScriptedState;
-  readonly #running = new Map<unknown, AbortController>();
+  readonly #running = new Map<unknown, ScriptedExecution>();
   readonly #subscriptions = new Set<Subscription>();
 
   constructor(state: ScriptedState) {
@@ -106,7 +107,7 @@ export class ScriptedSession {
 
   /** The client is gone: what still runs for it is aborted. */
   end(): void {
-    for (const controller of this.#running.values()) controller.abort();
+    for (const execution of this.#running.values()) execution.abort();
     this.#running.clear();
     for (const subscription of this.#subscriptions) this.#unsubscribe(subscription);
   }
@@ -116,17 +117,20 @@ export class ScriptedSession {
     for (const subscription of this.#subscriptions) {
       if (subscription.id === id) this.#unsubscribe(subscription);
     }
-    const controller = this.#running.get(id);
-    if (controller === undefined) return;
+    const execution = this.#running.get(id);
+    if (execution === undefined) return;
     this.#state.cancellations++;
     this.#running.delete(id);
-    controller.abort();
+    execution.abort();
   }
 
   /** Answers one message; resolves to whether there was an answer. */
   async handle(message: Message, wire: Wire): Promise<boolean> {
     const { id, method, params = {} } = message;
-    if (method === undefined) return false;
+    if (method === undefined) {
+      this.#state.asked.get(String(id))?.(message);
+      return false;
+    }
     this.#state.requests.push(method);
     if (method === 'notifications/cancelled') this.cancel(params['requestId']);
     if (id === undefined) return false;
@@ -250,32 +254,30 @@ export class ScriptedSession {
     params: Readonly<Record<string, unknown>>,
     wire: Wire,
   ): Promise<Outcome> {
-    const tool = this.#state.tools.find(({ name }) => name === params['name']);
+    const execution = this.#execution(params);
+    this.#running.set(id, execution);
+    const response = (outcome: object) => this.#response(id, outcome);
+    try {
+      const outcome = await execution.answer({ params, wire, response });
+      if (outcome !== undefined) this.#running.delete(id);
+      return execution.signal.aborted ? undefined : outcome;
+    } catch (error) {
+      if (execution.signal.aborted) return undefined;
+      this.#running.delete(id);
+      throw error;
+    }
+  }
+
+  #execution({ name, requestState }: Readonly<Record<string, unknown>>): ScriptedExecution {
+    if (typeof requestState === 'string') {
+      const suspended = this.#state.suspended.get(requestState);
+      if (suspended === undefined) throw new RpcError(INVALID, 'There is no such requestState.');
+      this.#state.suspended.delete(requestState);
+      return suspended;
+    }
+    const tool = this.#state.tools.find((each) => each.name === name);
     if (tool === undefined) throw new RpcError(INVALID, 'There is no such tool.');
-    const { name, onCall } = tool;
-    const before = this.#state.executions.get(name) ?? 0;
-    const execution = onCall === 'die-before-execution' ? before : before + 1;
-    this.#state.executions.set(name, execution);
-    const controller = new AbortController();
-    this.#running.set(id, controller);
-    const token = (params['_meta'] as Record<string, unknown> | undefined)?.['progressToken'];
-    const call: MisbehavingCall = {
-      answer: (outcome) => wire.send(this.#response(id, outcome)),
-      execution,
-      signal: controller.signal,
-      send: wire.send,
-      die: wire.die,
-      grant: wire.grant,
-      progress: (progress, total) => {
-        if (token === undefined) return;
-        const body = { progressToken: token, progress, ...(total === undefined ? {} : { total }) };
-        wire.send({ jsonrpc: '2.0', method: 'notifications/progress', params: body });
-      },
-    };
-    const args = (params['arguments'] ?? {}) as Record<string, unknown>;
-    const outcome = await outcomeOf(onCall, args, call);
-    if (outcome !== undefined) this.#running.delete(id);
-    return controller.signal.aborted ? undefined : outcome;
+    return new ScriptedExecution(this.#state, tool);
   }
 }
 
@@ -287,14 +289,3 @@ const listed = (tool: ScriptedTool): object => ({
   ...tool,
   onCall: undefined,
 });
-
-async function outcomeOf(
-  onCall: ScriptedTool['onCall'],
-  args: Readonly<Record<string, unknown>>,
-  call: MisbehavingCall,
-): Promise<Outcome> {
-  if (onCall === undefined) return textOutcome(JSON.stringify(args));
-  if (typeof onCall === 'string') return await MISBEHAVIOURS[onCall](call);
-  const answer = await onCall(args, call);
-  return typeof answer === 'string' ? textOutcome(answer) : answer;
-}

@@ -32,6 +32,12 @@ export interface ScriptedCall {
   readonly progress: (progress: number, total?: number) => void;
   /** Sends anything, as one message: an object as JSON, a string as it is. */
   readonly send: (message: object | string) => void;
+  /**
+   * Asks the client, one thing at a time: `elicitation/create`, `sampling/createMessage`, `roots/list`. Legacy clients get a
+   * request, modern ones a result that they answer by calling again: for the tool it is the same. Rejects if the client
+   * refuses, or is gone.
+   */
+  readonly ask: (method: string, params: Readonly<Record<string, unknown>>) => Promise<object>;
   /** Ends this server's process, or cuts the socket of this request. */
   readonly die: () => void;
   /** What the caller's token allows, if the server has a `protection`. */

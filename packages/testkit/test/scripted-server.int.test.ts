@@ -1,16 +1,21 @@
 import { EventEmitter, once } from 'node:events';
 
-import { Client, StreamableHTTPClientTransport, type Progress } from '@modelcontextprotocol/client';
+import {
+  Client,
+  StreamableHTTPClientTransport,
+  type ClientCapabilities,
+  type Progress,
+} from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { describe, expect, it } from 'vitest';
 
 import { scriptedServer, type ScriptedServer } from '../src/index.ts';
 
 /** The official client, connected. */
-async function connected({ config }: ScriptedServer) {
+async function connected({ config }: ScriptedServer, capabilities: ClientCapabilities = {}) {
   const client = new Client(
     { name: 'test', version: '1.0.0' },
-    { versionNegotiation: { mode: 'auto' } },
+    { versionNegotiation: { mode: 'auto' }, capabilities },
   );
   const transport =
     'url' in config
@@ -102,6 +107,44 @@ describe.each(KINDS)('a scripted $era server over $transport', (kind) => {
     controller.abort();
     await expect(never).rejects.toThrow();
     await expect.poll(() => server.cancellations).toBe(1);
+  });
+
+  it('asks its client in the middle of a call', async () => {
+    const form = { message: 'Who are you?', requestedSchema: { type: 'object', properties: {} } };
+    await using server = await scriptedServer({
+      ...kind,
+      tools: [
+        {
+          name: 'greet',
+          onCall: async (_, { ask, execution }) => {
+            const asked = await ask('elicitation/create', form);
+            const roots = await ask('roots/list', {});
+            return `${execution} ${JSON.stringify([asked, roots])}`;
+          },
+        },
+      ],
+    });
+    await using connection = await connected(server, { elicitation: { form: {} }, roots: {} });
+    const { client } = connection;
+    client.setRequestHandler('roots/list', () => ({ roots: [{ uri: 'file:///a' }] }));
+    client.setRequestHandler('elicitation/create', ({ params }) => {
+      if (params.message !== form.message) throw new Error(params.message);
+      return { action: 'accept', content: { name: 'Ann' } };
+    });
+    const said = [
+      { action: 'accept', content: { name: 'Ann' } },
+      { roots: [{ uri: 'file:///a' }] },
+    ];
+    expect(await client.callTool({ name: 'greet' })).toMatchObject(
+      text(`1 ${JSON.stringify(said)}`),
+    );
+    expect(server.executions('greet')).toBe(1);
+    if (kind.era === 'modern') {
+      await expect(server.ask('ping')).rejects.toThrow('modern');
+    } else {
+      expect(await server.ask('ping')).toEqual({});
+      await expect(server.ask('no/such')).rejects.toThrow('-32601');
+    }
   });
 
   it('tells a function of a tool when its client is gone', async () => {

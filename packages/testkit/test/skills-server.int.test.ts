@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { SkillsClient } from '@modelcontextprotocol/client/ext/skills';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
@@ -11,6 +13,7 @@ import {
   type SkillsServer,
   type SkillsServerOptions,
 } from '../src/index.ts';
+import { SKILL_FAULTS } from '../src/skill-misbehaviour.ts';
 
 /** The official client, connected. */
 async function connected({ config }: SkillsServer) {
@@ -172,6 +175,13 @@ describe('a skill that misbehaves', () => {
     'unlisted-file',
     'silent',
   ];
+  it('has a test for each of its kinds, and is named in the README', () => {
+    const kinds = Object.keys(SKILL_FAULTS).toSorted();
+    expect([...Object.keys(ENTRY), ...Object.keys(READ), ...OTHERS].toSorted()).toEqual(kinds);
+    const page = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+    expect(kinds.filter((kind) => !page.includes(`\`${kind}\``))).toEqual([]);
+  });
+
   const serving = async (misbehaviour: SkillMisbehaviour) => {
     const server = await skillsServer({
       ...HTTP,
