@@ -8,7 +8,7 @@ import { McpServerCapability, type McpServerOptions } from '@patchbay/mcp';
 import type { Problem, StdioServerConfig, Tool } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
 import { scriptedServer, type ScriptedTool } from '@patchbay/testkit';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 
 const ECHO: ScriptedTool = { name: 'echo' };
 const DIE: ScriptedTool = { name: 'die', onCall: 'die-after-execution' };
@@ -119,6 +119,29 @@ describe('a server through registry and pool', () => {
     const echo = ({ tools }: typeof after) =>
       tools.find(({ id }) => id.name === 'echo')?.definition;
     expect(echo(after)).toBe(echo(before));
+  });
+
+  it('keeps its list when it cannot be read again, and says so', async () => {
+    let broken = false;
+    await using server = await scriptedServer({
+      tools: [ECHO],
+      methods: {
+        'tools/list': (_, usual) => {
+          if (broken) throw new Error('The list is broken.');
+          return usual();
+        },
+      },
+    });
+    await using plugged = board({ id: 'raw', server: server.config });
+    const view = plugged.registry.view();
+    expect(names(await view.compile())).toEqual(['raw__echo']);
+    broken = true;
+    server.notify('notifications/tools/list_changed');
+    await vi.waitFor(async () => expect((await view.compile()).problems).toHaveLength(1));
+    expect(names(await view.compile())).toEqual(['raw__echo']);
+    expect(plugged.problems).toMatchObject([
+      { source: 'raw', code: 'protocol-error', message: expect.stringContaining('tools/list') },
+    ]);
   });
 
   it('keeps the tools while a lost server has not been used again, and rebuilds it at the next call', async () => {

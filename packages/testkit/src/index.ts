@@ -33,7 +33,7 @@ export {
   type ScriptedServer,
   type ScriptedServerOptions,
 } from './scripted-server.ts';
-export type { ScriptedPrompt, ScriptedResource } from './scripted-session.ts';
+export type { ScriptedMethod, ScriptedPrompt, ScriptedResource } from './scripted-session.ts';
 export type { Misbehaviour, ScriptedAnswer, ScriptedCall, ScriptedTool } from './scripted-tool.ts';
 export type { ServedSkill } from './served-skill.ts';
 export type { SkillMisbehaviour } from './skill-misbehaviour.ts';

@@ -6,6 +6,7 @@ import { listenHttp } from './scripted-http.ts';
 import {
   subscribed,
   type ScriptedExtension,
+  type ScriptedMethod,
   type ScriptedPrompt,
   type ScriptedResource,
   type ScriptedState,
@@ -23,6 +24,8 @@ export interface ScriptedServerOptions {
   readonly transport?: 'stdio' | 'http';
   /** `legacy` (default): 2025-11-25 and earlier. `modern`: 2026-07-28. */
   readonly era?: 'legacy' | 'modern';
+  /** Answers to requests that are different from the usual ones, by method: `initialize`, `tools/list`, `completion/complete`. */
+  readonly methods?: Readonly<Record<string, ScriptedMethod>>;
   /** Over HTTP: whom it lets in. Default: everybody. */
   readonly protection?: Protection;
 }
@@ -86,6 +89,7 @@ export async function serveScript(
     resources,
     prompts,
     extension,
+    methods: new Map(Object.entries(options.methods ?? {})),
     tools,
     executions: new Map(),
     subscriptions: new Set(),

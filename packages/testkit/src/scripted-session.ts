@@ -19,10 +19,14 @@ export interface ScriptedPrompt {
   readonly text: string;
 }
 
-/** Answers a request for one method with its result. */
+/**
+ * Answers a request for one method: its result, or `undefined` for no answer at all. What it throws is a JSON-RPC error, with
+ * the `code` of what was thrown if that is a number. `usual` is what the server would have answered.
+ */
 export type ScriptedMethod = (
   params: Readonly<Record<string, unknown>>,
-) => object | Promise<object>;
+  usual: () => Promise<object | undefined>,
+) => object | undefined | Promise<object | undefined>;
 
 /** Methods that only some servers have, or that they answer differently, and what announces them. */
 export interface ScriptedExtension {
@@ -38,6 +42,8 @@ export interface ScriptedState {
   readonly resources: readonly ScriptedResource[];
   readonly prompts: readonly ScriptedPrompt[];
   readonly extension: ScriptedExtension | undefined;
+  /** What the test answers itself. */
+  readonly methods: ReadonlyMap<string, ScriptedMethod>;
   tools: readonly ScriptedTool[];
   /** Modern clients that listen. */
   readonly subscriptions: Set<Subscription>;
@@ -93,6 +99,7 @@ export function subscribed(
 const MODERN = '2026-07-28';
 const NOT_FOUND = -32601;
 const INVALID = -32602;
+const INTERNAL = -32603;
 const UNSUPPORTED_VERSION = -32022;
 
 /** One client's conversation with a scripted server. */
@@ -139,8 +146,9 @@ export class ScriptedSession {
       if (outcome === undefined) return false;
       wire.send(this.#response(id, outcome));
     } catch (error) {
-      const code = error instanceof RpcError ? error.rpcCode : -32603;
-      wire.send({ jsonrpc: '2.0', id, error: { code, message: String(error) } });
+      const { code } = error as { readonly code?: unknown };
+      const rpcCode = typeof code === 'number' ? code : INTERNAL;
+      wire.send({ jsonrpc: '2.0', id, error: { code: rpcCode, message: String(error) } });
     }
     return true;
   }
@@ -156,9 +164,21 @@ export class ScriptedSession {
     params: Readonly<Record<string, unknown>>,
     wire: Wire,
   ): Promise<Outcome> {
-    const { tools, resources, prompts, extension } = this.#state;
+    const { extension, methods } = this.#state;
+    const builtIn = () => this.#builtIn(id, method, params, wire);
     const extended = extension?.methods.get(method);
-    if (extended !== undefined) return await extended(params);
+    const usual = async () => (extended === undefined ? builtIn() : extended(params, builtIn));
+    const own = methods.get(method);
+    return own === undefined ? usual() : own(params, usual);
+  }
+
+  async #builtIn(
+    id: unknown,
+    method: string,
+    params: Readonly<Record<string, unknown>>,
+    wire: Wire,
+  ): Promise<Outcome> {
+    const { tools, resources, prompts } = this.#state;
     const hints = this.#state.era === 'modern' ? { ttlMs: 0, cacheScope: 'private' } : {};
     switch (method) {
       case 'server/discover':

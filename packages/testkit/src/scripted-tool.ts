@@ -75,10 +75,10 @@ export interface MisbehavingCall extends ScriptedCall {
 
 /** Refuses a call with a JSON-RPC error. */
 export class RpcError extends Error {
-  readonly rpcCode: number;
-  constructor(rpcCode: number, message: string) {
+  readonly code: number;
+  constructor(code: number, message: string) {
     super(message);
-    this.rpcCode = rpcCode;
+    this.code = code;
   }
 }
 

@@ -109,6 +109,46 @@ describe.each(KINDS)('a scripted $era server over $transport', (kind) => {
     await expect.poll(() => server.cancellations).toBe(1);
   });
 
+  it('answers a method as the test wants', async () => {
+    let broken = false;
+    await using server = await scriptedServer({
+      ...kind,
+      tools: [{ name: 'a' }],
+      methods: {
+        'tools/list': async (_, usual) => {
+          if (broken) throw Object.assign(new Error('no list today'), { code: -32050 });
+          return { ...(await usual()), _meta: { mine: true } };
+        },
+        'prompts/list': () => undefined,
+        'completion/complete': () => ({ completion: { values: ['Ann'] } }),
+      },
+    });
+    await using connection = await connected(server);
+    const { client } = connection;
+    expect(await client.listTools()).toMatchObject({
+      tools: [{ name: 'a' }],
+      _meta: { mine: true },
+    });
+    broken = true;
+    await expect(client.listTools(undefined, { cacheMode: 'bypass' })).rejects.toMatchObject({
+      code: -32050,
+      message: expect.stringContaining('no list today'),
+    });
+    const giveUp = new AbortController();
+    const { signal } = giveUp;
+    const waiting = client.request({ method: 'prompts/list' }, { signal }).then(
+      () => 'answered',
+      () => 'given up',
+    );
+    const ref = { type: 'ref/prompt', name: 'p' } as const;
+    const { completion } = await client.complete({ ref, argument: { name: 'x', value: '' } });
+    expect(completion.values).toEqual(['Ann']);
+    expect(server.requests).toContain('prompts/list');
+    expect(await Promise.race([waiting, Promise.resolve('open')])).toBe('open');
+    giveUp.abort();
+    expect(await waiting).toBe('given up');
+  });
+
   it('asks its client in the middle of a call', async () => {
     const form = { message: 'Who are you?', requestedSchema: { type: 'object', properties: {} } };
     await using server = await scriptedServer({
