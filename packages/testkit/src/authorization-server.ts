@@ -216,7 +216,7 @@ export async function authorizationServer(
       case 'GET /authorize':
         return log('authorization', query, () => authorize(query));
       case 'POST /register': {
-        const document = jsonOf(await text(request));
+        const document = documentOf(await text(request));
         return log('registration', document, () => register(document));
       }
       case 'POST /token': {
@@ -287,9 +287,11 @@ function faultOf(params: Params): string | undefined {
   return challenge === undefined || method !== 'S256' ? 'invalid_request' : undefined;
 }
 
-function jsonOf(body: string): OAuthClientDocument {
+/** What a client says of itself; nothing, if it is no JSON object. */
+function documentOf(body: string): OAuthClientDocument {
   try {
-    return JSON.parse(body) as OAuthClientDocument;
+    const document: unknown = JSON.parse(body);
+    return typeof document === 'object' && document !== null ? { ...document } : {};
   } catch {
     return {};
   }

@@ -280,6 +280,39 @@ describe('an authorization server', () => {
   });
 });
 
+it('refuses what it cannot read', async () => {
+  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const key = publicKey.export({ format: 'jwk' });
+  await using authorization = await authorizationServer({
+    clients: [{ id: 'signs', publicKey: key }],
+  });
+  const post = async (path: string, body: string, headers: Record<string, string> = {}) => {
+    const response = await fetch(authorization.issuer + path, { method: 'POST', body, headers });
+    return [response.status, ((await response.json()) as Record<string, unknown>)['error']];
+  };
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const signed = (head: string, payload: string) =>
+    new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      client_assertion: `${head}.${payload}.c2ln`,
+    }).toString();
+  for (const body of ['', 'null', '[]', '{"redirect_uris": 7}', '{"redirect_uris": ["x"]}']) {
+    const [status] = await post('/register', body);
+    expect(status).toBe(body.includes('redirect') ? 400 : 201);
+  }
+  const wrong = [
+    await post('/token', 'grant_type=client_credentials'),
+    await post('/token', '', { authorization: 'Basic %%%' }),
+    await post('/token', signed('!', '!')),
+    await post('/token', signed(part({ alg: 'none' }), part({ sub: 'signs' }))),
+    await post('/token', signed(part({ alg: 'PS256' }), part({ sub: 'signs' }))),
+    await post('/token', signed(part({ alg: 'ES999' }), part({ sub: 'signs' }))),
+    await post('/token', signed(part({ alg: 'ES256' }), part({ sub: 'nobody' }))),
+  ];
+  expect(new Set(wrong.map(String))).toEqual(new Set(['401,invalid_client']));
+});
+
 describe('an authorization server that misbehaves', () => {
   const LOGIN: Readonly<Record<string, RegExp>> = {
     'wrong-issuer': /issuer/i,

@@ -143,7 +143,7 @@ describe.each(KINDS)('a scripted $era server over $transport', (kind) => {
     const ref = { type: 'ref/prompt', name: 'p' } as const;
     const { completion } = await client.complete({ ref, argument: { name: 'x', value: '' } });
     expect(completion.values).toEqual(['Ann']);
-    expect(server.requests).toContain('prompts/list');
+    await expect.poll(() => server.requests).toContain('prompts/list');
     expect(await Promise.race([waiting, Promise.resolve('open')])).toBe('open');
     giveUp.abort();
     expect(await waiting).toBe('given up');
