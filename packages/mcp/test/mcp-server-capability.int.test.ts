@@ -1,20 +1,17 @@
 import { createRequire } from 'node:module';
-import { copyFile, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import { ConnectionPool, type PoolOptions } from '@patchbay/connection-pool';
 import { McpServerCapability, type McpServerOptions } from '@patchbay/mcp';
 import type { Problem, StdioServerConfig, Tool } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
-import { describe, expect, it } from 'vitest';
+import { scriptedServer, type ScriptedTool } from '@patchbay/testkit';
+import { describe, expect, it, vi } from 'vitest';
 
-const RAW = fileURLToPath(new URL('fixtures/raw-server.mjs', import.meta.url));
-const raw = (options: Readonly<Record<string, unknown>> = {}): StdioServerConfig => ({
-  command: process.execPath,
-  args: [RAW, JSON.stringify({ lifeMs: 60_000, ...options })],
-});
+const ECHO: ScriptedTool = { name: 'echo' };
+const DIE: ScriptedTool = { name: 'die', onCall: 'die-after-execution' };
 const npmServer = (name: string, ...args: string[]): StdioServerConfig => {
   const folder = dirname(
     createRequire(import.meta.url).resolve(`@modelcontextprotocol/${name}/package.json`),
@@ -90,20 +87,20 @@ describe('a server through registry and pool', () => {
   });
 
   it('costs one listing for a hundred sessions, and none when nothing changed', async () => {
-    await using plugged = board({ id: 'raw', server: raw() });
+    await using server = await scriptedServer({ tools: [ECHO] });
+    await using plugged = board({ id: 'raw', server: server.config });
     const views = Array.from({ length: 100 }, (_, i) =>
       plugged.registry.view({ session: `s${i}` }),
     );
     const compiled = await Promise.all(views.map((view) => view.compile()));
     expect(new Set(compiled.map(({ tools }) => tools[0])).size).toBe(1);
-    const { calls } = plugged.pool.inspect()[0]!;
     await Promise.all(views.map((view) => view.compile()));
-    expect(plugged.pool.inspect()[0]!.calls).toBe(calls);
-    expect(calls).toBe(1);
+    expect(server.requests.filter((method) => method === 'tools/list')).toHaveLength(1);
   });
 
   it('kimi-code-1138: shows a changed tool list at the next compile, keeps the definitions of the rest', async () => {
-    await using plugged = board({ id: 'raw', server: raw() });
+    await using server = await scriptedServer({ tools: [ECHO] });
+    await using plugged = board({ id: 'raw', server: server.config });
     const view = plugged.registry.view();
     const before = await view.compile();
     const stop = new AbortController();
@@ -114,18 +111,42 @@ describe('a server through registry and pool', () => {
         if (value?.kind === 'tools_changed') return;
       }
     })();
-    await before.callTool('raw__changed', {});
+    server.setTools([ECHO, { name: 'added' }]);
     await heard;
     stop.abort();
     const after = await view.compile();
-    expect(names(after)).toContain('raw__added0');
+    expect(names(after)).toContain('raw__added');
     const echo = ({ tools }: typeof after) =>
       tools.find(({ id }) => id.name === 'echo')?.definition;
     expect(echo(after)).toBe(echo(before));
   });
 
+  it('keeps its list when it cannot be read again, and says so', async () => {
+    let broken = false;
+    await using server = await scriptedServer({
+      tools: [ECHO],
+      methods: {
+        'tools/list': (_, usual) => {
+          if (broken) throw new Error('The list is broken.');
+          return usual();
+        },
+      },
+    });
+    await using plugged = board({ id: 'raw', server: server.config });
+    const view = plugged.registry.view();
+    expect(names(await view.compile())).toEqual(['raw__echo']);
+    broken = true;
+    server.notify('notifications/tools/list_changed');
+    await vi.waitFor(async () => expect((await view.compile()).problems).toHaveLength(1));
+    expect(names(await view.compile())).toEqual(['raw__echo']);
+    expect(plugged.problems).toMatchObject([
+      { source: 'raw', code: 'protocol-error', message: expect.stringContaining('tools/list') },
+    ]);
+  });
+
   it('keeps the tools while a lost server has not been used again, and rebuilds it at the next call', async () => {
-    await using plugged = board({ id: 'raw', server: raw() });
+    await using server = await scriptedServer({ tools: [ECHO, DIE] });
+    await using plugged = board({ id: 'raw', server: server.config });
     const view = plugged.registry.view();
     const compiled = await view.compile();
     await expect(compiled.callTool('raw__die', {})).rejects.toMatchObject({
@@ -135,27 +156,24 @@ describe('a server through registry and pool', () => {
     const lost = await view.compile();
     expect(names(lost)).toEqual(names(compiled));
     expect(await lost.callTool('raw__echo', { text: 'back' })).toMatchObject({
-      content: [{ text: 'back' }],
+      content: [{ text: '{"text":"back"}' }],
     });
     expect(plugged.capability.status()).toMatchObject({ state: 'ready' });
     expect(names(await view.compile())).toEqual(names(compiled));
   });
 
   it('leaves out the tools of a server that cannot be rebuilt, and says when it is tried again', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'patchbay-mcp-'));
-    const script = join(folder, 'server.mjs');
-    await copyFile(RAW, script);
-    const server = { command: process.execPath, args: [script, '{"lifeMs":60000}'] };
+    await using server = await scriptedServer({ tools: [ECHO, DIE] });
     await using plugged = board(
-      { id: 'raw', server },
+      { id: 'raw', server: server.config },
       { backOff: { attempts: 2, firstMs: 1, maxMs: 60_000 }, random: () => 1 },
     );
     const view = plugged.registry.view();
     const compiled = await view.compile();
-    await rm(folder, { recursive: true });
     await expect(compiled.callTool('raw__die', {})).rejects.toMatchObject({
       code: 'outcome-unknown',
     });
+    await server.close();
     expect(names(await view.compile())).toEqual(names(compiled));
     await expect(compiled.callTool('raw__echo', {})).rejects.toMatchObject({
       code: 'connect-failed',
@@ -193,9 +211,11 @@ describe('a server through registry and pool', () => {
 
 describe('options', () => {
   it('offers only what the filter lets through', async () => {
+    const offered = ['echo', 'slow', 'huge', 'html', 'never'];
+    await using server = await scriptedServer({ tools: offered.map((name) => ({ name })) });
     await using plugged = board({
       id: 'raw',
-      server: raw(),
+      server: server.config,
       include: ['echo', 'slow', 'h*'],
       exclude: ['html'],
     });
@@ -208,19 +228,21 @@ describe('options', () => {
 
   it('does not start a lazy server before its first call, then corrects its list', async () => {
     const tools = [{ name: 'echo', inputSchema: { type: 'object' } }];
-    await using plugged = board({ id: 'raw', server: raw(), lazy: true, tools });
+    await using server = await scriptedServer({ tools: [ECHO, DIE] });
+    await using plugged = board({ id: 'raw', server: server.config, lazy: true, tools });
     const view = plugged.registry.view();
     const compiled = await view.compile();
     expect(names(compiled)).toEqual(['raw__echo']);
-    expect(plugged.pool.inspect()).toEqual([]);
+    expect(server.connections).toBe(0);
     expect(await compiled.callTool('raw__echo', { text: 'hi' })).toMatchObject({
-      content: [{ text: 'hi' }],
+      content: [{ text: '{"text":"hi"}' }],
     });
-    expect(names(await view.compile()).length).toBeGreaterThan(20);
+    expect(names(await view.compile())).toEqual(['raw__die', 'raw__echo']);
   });
 
   it('keeps the lists of identities apart', async () => {
-    await using plugged = board({ id: 'raw', server: raw() });
+    await using server = await scriptedServer({ tools: [ECHO] });
+    await using plugged = board({ id: 'raw', server: server.config });
     for (const id of ['ann', 'bob', 'ann'])
       await plugged.registry.view({}, { identity: { id } }).compile();
     expect(plugged.pool.inspect()).toHaveLength(2);

@@ -1,5 +1,13 @@
 // What is listed here is public. Everything else is not.
 export { testContext, type TestContext, type TestContextOptions } from './compile-context.ts';
+export type { AuthorizationMisbehaviour } from './authorization-misbehaviour.ts';
+export {
+  authorizationServer,
+  type AuthorizationRequest,
+  type AuthorizationServer,
+  type AuthorizationServerOptions,
+  type GrantType,
+} from './authorization-server.ts';
 export {
   fakeView,
   type FakeCall,
@@ -7,6 +15,9 @@ export {
   type FakeViewContents,
   type FakeViewOptions,
 } from './fake-view.ts';
+export type { OAuthClient, OAuthClientDocument } from './oauth-clients.ts';
+export type { AccessGrant } from './oauth-grants.ts';
+export type { Protection, ProtectionMisbehaviour } from './protection.ts';
 export {
   suiteTests,
   type Ended,
@@ -22,8 +33,12 @@ export {
   type ScriptedServer,
   type ScriptedServerOptions,
 } from './scripted-server.ts';
-export type { ScriptedPrompt, ScriptedResource } from './scripted-session.ts';
+export type { ScriptedMethod, ScriptedPrompt, ScriptedResource } from './scripted-session.ts';
 export type { Misbehaviour, ScriptedAnswer, ScriptedCall, ScriptedTool } from './scripted-tool.ts';
+export type { ServedSkill } from './served-skill.ts';
+export type { SkillMisbehaviour } from './skill-misbehaviour.ts';
+export type { SkillsGeneration, SkillsMisbehaviour } from './skills-generation.ts';
+export { skillsServer, type SkillsServer, type SkillsServerOptions } from './skills-server.ts';
 export type {
   AdapterSubject,
   ModelCall,

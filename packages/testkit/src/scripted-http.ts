@@ -3,6 +3,7 @@ import { text } from 'node:stream/consumers';
 
 import type { HttpServerConfig } from '@patchbay/protocols';
 
+import { admit, isMetadata, metadataOf } from './protection.ts';
 import {
   ScriptedSession,
   type Message,
@@ -11,6 +12,7 @@ import {
 } from './scripted-session.ts';
 import { listening, type Listener } from './scripted-stdio.ts';
 
+const PATH = '/mcp';
 const SESSION_HEADER = 'mcp-session-id';
 
 /** Serves it as Streamable HTTP: answers as event streams; legacy clients get a session, modern ones are stateless. */
@@ -18,11 +20,23 @@ export async function listenHttp(state: ScriptedState): Promise<Listener<HttpSer
   const sessions = new Map<string, ScriptedSession>();
   const streams = new Set<ServerResponse>();
   const unheard: string[] = [];
-  const stateless = new ScriptedSession(state);
+  let url = '';
+
+  /** `false` after it was refused. */
+  const admitted = (request: IncomingMessage, response: ServerResponse, message?: Message) => {
+    if (state.protection === undefined) return undefined;
+    const decision = admit(state.protection, url, request, message);
+    if (!('status' in decision)) return decision;
+    state.refusals.push(decision.status);
+    response.writeHead(decision.status, decision.headers).end();
+    return false;
+  };
 
   const sessionOf = (request: IncomingMessage, message: Message, response: ServerResponse) => {
-    if (state.era === 'modern') return stateless;
-    if (message.method === 'server/discover') return stateless;
+    // Without sessions each request is on its own.
+    if (state.era === 'modern' || message.method === 'server/discover') {
+      return new ScriptedSession(state);
+    }
     if (message.method !== 'initialize') {
       return sessions.get(String(request.headers[SESSION_HEADER]));
     }
@@ -35,19 +49,22 @@ export async function listenHttp(state: ScriptedState): Promise<Listener<HttpSer
 
   const post = async (request: IncomingMessage, response: ServerResponse) => {
     const message = JSON.parse(await text(request)) as Message;
+    const grant = admitted(request, response, message);
+    if (grant === false) return;
     const session = sessionOf(request, message, response);
     if (session === undefined) {
       response.writeHead(404).end();
       return;
     }
     const wire: Wire = {
+      grant,
       send: (sent) => {
         openStream(response);
         response.write(`data: ${typeof sent === 'string' ? sent : JSON.stringify(sent)}\n\n`);
       },
       die: () => void request.socket.destroy(),
     };
-    if (message.id === undefined) {
+    if (message.id === undefined || message.method === undefined) {
       await session.handle(message, wire);
       response.writeHead(202).end();
       return;
@@ -60,9 +77,21 @@ export async function listenHttp(state: ScriptedState): Promise<Listener<HttpSer
     if (await answering) response.end();
   };
 
+  const metadata = (response: ServerResponse) => {
+    const found = state.protection === undefined ? undefined : metadataOf(state.protection, url);
+    response.writeHead(found === undefined ? 404 : 200, { 'content-type': 'application/json' });
+    response.end(found === undefined ? '' : JSON.stringify(found));
+  };
+
   const server = createServer((request, response) => {
-    if (request.method === 'POST') {
+    const { pathname } = new URL(request.url ?? '/', url);
+    if (pathname !== PATH) {
+      if (isMetadata(pathname, PATH)) metadata(response);
+      else response.writeHead(404).end();
+    } else if (request.method === 'POST') {
       post(request, response).catch(() => response.destroy());
+    } else if (admitted(request, response) === false) {
+      // It has its answer.
     } else if (request.method === 'GET' && state.era === 'legacy') {
       openStream(response);
       streams.add(response);
@@ -73,9 +102,9 @@ export async function listenHttp(state: ScriptedState): Promise<Listener<HttpSer
       response.writeHead(request.method === 'DELETE' ? 200 : 405).end();
     }
   });
-  const port = await listening(server);
+  url = `http://127.0.0.1:${await listening(server)}${PATH}`;
   return {
-    config: { url: `http://127.0.0.1:${port}/mcp` },
+    config: { url },
     broadcast: (message) => {
       const event = `data: ${JSON.stringify(message)}\n\n`;
       for (const stream of streams) stream.write(event);

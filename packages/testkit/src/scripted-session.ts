@@ -1,11 +1,7 @@
-import {
-  MISBEHAVIOURS,
-  RpcError,
-  textOutcome,
-  type MisbehavingCall,
-  type Outcome,
-  type ScriptedTool,
-} from './scripted-tool.ts';
+import type { AccessGrant } from './oauth-grants.ts';
+import type { Protection } from './protection.ts';
+import { ScriptedExecution } from './scripted-execution.ts';
+import { RpcError, type Outcome, type ScriptedTool } from './scripted-tool.ts';
 
 /** A resource of a scripted server. */
 export interface ScriptedResource {
@@ -23,6 +19,21 @@ export interface ScriptedPrompt {
   readonly text: string;
 }
 
+/**
+ * Answers a request for one method: its result, or `undefined` for no answer at all. What it throws is a JSON-RPC error, with
+ * the `code` of what was thrown if that is a number. `usual` is what the server would have answered.
+ */
+export type ScriptedMethod = (
+  params: Readonly<Record<string, unknown>>,
+  usual: () => Promise<object | undefined>,
+) => object | undefined | Promise<object | undefined>;
+
+/** Methods that only some servers have, or that they answer differently, and what announces them. */
+export interface ScriptedExtension {
+  readonly capabilities: object;
+  readonly methods: ReadonlyMap<string, ScriptedMethod>;
+}
+
 /** What a scripted server offers, and what happened to it, over all its processes and sockets. */
 export interface ScriptedState {
   /** `legacy`: `initialize` and a session. `modern`: 2026-07-28, `server/discover`, stateless. */
@@ -30,9 +41,21 @@ export interface ScriptedState {
   readonly instructions: string | undefined;
   readonly resources: readonly ScriptedResource[];
   readonly prompts: readonly ScriptedPrompt[];
+  readonly extension: ScriptedExtension | undefined;
+  /** What the test answers itself. */
+  readonly methods: ReadonlyMap<string, ScriptedMethod>;
   tools: readonly ScriptedTool[];
+  /** Modern clients that listen. */
+  readonly subscriptions: Set<Subscription>;
+  /** Questions to clients that are not answered yet, by their id. */
+  readonly asked: Map<string, (answer: Message) => void>;
+  /** Executions that wait until a modern client sends its request again, by their `requestState`. */
+  readonly suspended: Map<string, ScriptedExecution>;
   readonly executions: Map<string, number>;
   readonly requests: string[];
+  /** Of requests over HTTP that were not let in. */
+  readonly refusals: (401 | 403)[];
+  protection: Protection | undefined;
   connections: number;
   cancellations: number;
 }
@@ -42,6 +65,9 @@ export interface Message {
   readonly id?: unknown;
   readonly method?: string;
   readonly params?: Readonly<Record<string, unknown>>;
+  /** Of an answer. */
+  readonly result?: object;
+  readonly error?: unknown;
 }
 
 /** Where the answer to one message goes. */
@@ -50,17 +76,37 @@ export interface Wire {
   readonly send: (message: object | string) => void;
   /** Ends the process or cuts the socket. */
   readonly die: () => void;
+  /** With what the message came in, where that is asked for. */
+  readonly grant?: AccessGrant | undefined;
+}
+
+/** A modern client listens, by the request with this id. */
+export interface Subscription {
+  readonly id: unknown;
+  readonly send: Wire['send'];
+}
+
+/** A notification as a modern client gets it that listens. */
+export function subscribed(
+  id: unknown,
+  method: string,
+  params: Readonly<Record<string, unknown>> = {},
+): object {
+  const _meta = { 'io.modelcontextprotocol/subscriptionId': id };
+  return { jsonrpc: '2.0', method, params: { ...params, _meta } };
 }
 
 const MODERN = '2026-07-28';
 const NOT_FOUND = -32601;
 const INVALID = -32602;
+const INTERNAL = -32603;
 const UNSUPPORTED_VERSION = -32022;
 
 /** One client's conversation with a scripted server. */
 export class ScriptedSession {
   readonly #state: ScriptedState;
-  readonly #running = new Map<unknown, AbortController>();
+  readonly #running = new Map<unknown, ScriptedExecution>();
+  readonly #subscriptions = new Set<Subscription>();
 
   constructor(state: ScriptedState) {
     this.#state = state;
@@ -68,23 +114,30 @@ export class ScriptedSession {
 
   /** The client is gone: what still runs for it is aborted. */
   end(): void {
-    for (const controller of this.#running.values()) controller.abort();
+    for (const execution of this.#running.values()) execution.abort();
     this.#running.clear();
+    for (const subscription of this.#subscriptions) this.#unsubscribe(subscription);
   }
 
   /** The client no longer waits for this request. */
   cancel(id: unknown): void {
-    const controller = this.#running.get(id);
-    if (controller === undefined) return;
+    for (const subscription of this.#subscriptions) {
+      if (subscription.id === id) this.#unsubscribe(subscription);
+    }
+    const execution = this.#running.get(id);
+    if (execution === undefined) return;
     this.#state.cancellations++;
     this.#running.delete(id);
-    controller.abort();
+    execution.abort();
   }
 
   /** Answers one message; resolves to whether there was an answer. */
   async handle(message: Message, wire: Wire): Promise<boolean> {
     const { id, method, params = {} } = message;
-    if (method === undefined) return false;
+    if (method === undefined) {
+      this.#state.asked.get(String(id))?.(message);
+      return false;
+    }
     this.#state.requests.push(method);
     if (method === 'notifications/cancelled') this.cancel(params['requestId']);
     if (id === undefined) return false;
@@ -93,8 +146,9 @@ export class ScriptedSession {
       if (outcome === undefined) return false;
       wire.send(this.#response(id, outcome));
     } catch (error) {
-      const code = error instanceof RpcError ? error.rpcCode : -32603;
-      wire.send({ jsonrpc: '2.0', id, error: { code, message: String(error) } });
+      const { code } = error as { readonly code?: unknown };
+      const rpcCode = typeof code === 'number' ? code : INTERNAL;
+      wire.send({ jsonrpc: '2.0', id, error: { code: rpcCode, message: String(error) } });
     }
     return true;
   }
@@ -110,11 +164,27 @@ export class ScriptedSession {
     params: Readonly<Record<string, unknown>>,
     wire: Wire,
   ): Promise<Outcome> {
+    const { extension, methods } = this.#state;
+    const builtIn = () => this.#builtIn(id, method, params, wire);
+    const extended = extension?.methods.get(method);
+    const usual = async () => (extended === undefined ? builtIn() : extended(params, builtIn));
+    const own = methods.get(method);
+    return own === undefined ? usual() : own(params, usual);
+  }
+
+  async #builtIn(
+    id: unknown,
+    method: string,
+    params: Readonly<Record<string, unknown>>,
+    wire: Wire,
+  ): Promise<Outcome> {
     const { tools, resources, prompts } = this.#state;
     const hints = this.#state.era === 'modern' ? { ttlMs: 0, cacheScope: 'private' } : {};
     switch (method) {
       case 'server/discover':
         return this.#discover();
+      case 'subscriptions/listen':
+        return this.#listen(id, params, wire);
       case 'initialize':
         return this.#initialize(params);
       case 'ping':
@@ -147,6 +217,21 @@ export class ScriptedSession {
     }
   }
 
+  /** It is answered by notifications, for as long as the client likes. */
+  #listen(id: unknown, { notifications }: Readonly<Record<string, unknown>>, wire: Wire): Outcome {
+    if (this.#state.era === 'legacy') throw new RpcError(NOT_FOUND, 'Method not found');
+    const subscription = { id, send: wire.send };
+    this.#subscriptions.add(subscription);
+    this.#state.subscriptions.add(subscription);
+    wire.send(subscribed(id, 'notifications/subscriptions/acknowledged', { notifications }));
+    return undefined;
+  }
+
+  #unsubscribe(subscription: Subscription): void {
+    this.#subscriptions.delete(subscription);
+    this.#state.subscriptions.delete(subscription);
+  }
+
   #discover(): Outcome {
     if (this.#state.era === 'legacy') throw new RpcError(NOT_FOUND, 'Method not found');
     this.#state.connections++;
@@ -172,12 +257,13 @@ export class ScriptedSession {
   }
 
   #introduction(): object {
-    const { instructions, resources, prompts } = this.#state;
+    const { instructions, resources, prompts, extension } = this.#state;
     return {
       capabilities: {
         tools: { listChanged: true },
         ...(resources.length > 0 ? { resources: {} } : {}),
         ...(prompts.length > 0 ? { prompts: {} } : {}),
+        ...extension?.capabilities,
       },
       ...(instructions === undefined ? {} : { instructions }),
     };
@@ -188,31 +274,30 @@ export class ScriptedSession {
     params: Readonly<Record<string, unknown>>,
     wire: Wire,
   ): Promise<Outcome> {
-    const tool = this.#state.tools.find(({ name }) => name === params['name']);
+    const execution = this.#execution(params);
+    this.#running.set(id, execution);
+    const response = (outcome: object) => this.#response(id, outcome);
+    try {
+      const outcome = await execution.answer({ params, wire, response });
+      if (outcome !== undefined) this.#running.delete(id);
+      return execution.signal.aborted ? undefined : outcome;
+    } catch (error) {
+      if (execution.signal.aborted) return undefined;
+      this.#running.delete(id);
+      throw error;
+    }
+  }
+
+  #execution({ name, requestState }: Readonly<Record<string, unknown>>): ScriptedExecution {
+    if (typeof requestState === 'string') {
+      const suspended = this.#state.suspended.get(requestState);
+      if (suspended === undefined) throw new RpcError(INVALID, 'There is no such requestState.');
+      this.#state.suspended.delete(requestState);
+      return suspended;
+    }
+    const tool = this.#state.tools.find((each) => each.name === name);
     if (tool === undefined) throw new RpcError(INVALID, 'There is no such tool.');
-    const { name, onCall } = tool;
-    const before = this.#state.executions.get(name) ?? 0;
-    const execution = onCall === 'die-before-execution' ? before : before + 1;
-    this.#state.executions.set(name, execution);
-    const controller = new AbortController();
-    this.#running.set(id, controller);
-    const token = (params['_meta'] as Record<string, unknown> | undefined)?.['progressToken'];
-    const call: MisbehavingCall = {
-      answer: (outcome) => wire.send(this.#response(id, outcome)),
-      execution,
-      signal: controller.signal,
-      send: wire.send,
-      die: wire.die,
-      progress: (progress, total) => {
-        if (token === undefined) return;
-        const body = { progressToken: token, progress, ...(total === undefined ? {} : { total }) };
-        wire.send({ jsonrpc: '2.0', method: 'notifications/progress', params: body });
-      },
-    };
-    const args = (params['arguments'] ?? {}) as Record<string, unknown>;
-    const outcome = await outcomeOf(onCall, args, call);
-    if (outcome !== undefined) this.#running.delete(id);
-    return controller.signal.aborted ? undefined : outcome;
+    return new ScriptedExecution(this.#state, tool);
   }
 }
 
@@ -224,14 +309,3 @@ const listed = (tool: ScriptedTool): object => ({
   ...tool,
   onCall: undefined,
 });
-
-async function outcomeOf(
-  onCall: ScriptedTool['onCall'],
-  args: Readonly<Record<string, unknown>>,
-  call: MisbehavingCall,
-): Promise<Outcome> {
-  if (onCall === undefined) return textOutcome(JSON.stringify(args));
-  if (typeof onCall === 'string') return await MISBEHAVIOURS[onCall](call);
-  const answer = await onCall(args, call);
-  return typeof answer === 'string' ? textOutcome(answer) : answer;
-}

@@ -2,6 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import type { JsonSchema, ToolAnnotations } from '@patchbay/protocols';
 
+import type { AccessGrant } from './oauth-grants.ts';
+
 /** A tool of a scripted server. */
 export interface ScriptedTool {
   readonly name: string;
@@ -30,8 +32,16 @@ export interface ScriptedCall {
   readonly progress: (progress: number, total?: number) => void;
   /** Sends anything, as one message: an object as JSON, a string as it is. */
   readonly send: (message: object | string) => void;
+  /**
+   * Asks the client, one thing at a time: `elicitation/create`, `sampling/createMessage`, `roots/list`. Legacy clients get a
+   * request, modern ones a result that they answer by calling again: for the tool it is the same. Rejects if the client
+   * refuses, or is gone.
+   */
+  readonly ask: (method: string, params: Readonly<Record<string, unknown>>) => Promise<object>;
   /** Ends this server's process, or cuts the socket of this request. */
   readonly die: () => void;
+  /** What the caller's token allows, if the server has a `protection`. */
+  readonly grant: AccessGrant | undefined;
 }
 
 /** What goes wrong with a call. Each but `die-before-execution` counts it first. */
@@ -65,10 +75,10 @@ export interface MisbehavingCall extends ScriptedCall {
 
 /** Refuses a call with a JSON-RPC error. */
 export class RpcError extends Error {
-  readonly rpcCode: number;
-  constructor(rpcCode: number, message: string) {
+  readonly code: number;
+  constructor(code: number, message: string) {
     super(message);
-    this.rpcCode = rpcCode;
+    this.code = code;
   }
 }
 

@@ -49,6 +49,18 @@ describe('the tests of a suite', () => {
     await expect(test?.run()).rejects.toThrow('remove the skip');
   });
 
+  it('fail for a subject that cannot be made or ended, whatever is known to fail', async () => {
+    const skip = [{ test: 'works', reason: 'out of order' }];
+    const error = new Error('no power');
+    const makes = [
+      async () => Promise.reject(error),
+      async () => ({ works: false, [Symbol.asyncDispose]: () => Promise.reject(error) }),
+    ];
+    for (const create of makes) {
+      await expect(suiteTests(suite, { create, skip })[0]?.run()).rejects.toBe(error);
+    }
+  });
+
   it.each([
     ['unknown', [{ test: 'flies', reason: 'no wings' }], /no requirement "flies"[^]*- works/],
     ['unreasoned', [{ test: 'works', reason: ' ' }], /Say why/],

@@ -1,16 +1,21 @@
 import { EventEmitter, once } from 'node:events';
 
-import { Client, StreamableHTTPClientTransport, type Progress } from '@modelcontextprotocol/client';
+import {
+  Client,
+  StreamableHTTPClientTransport,
+  type ClientCapabilities,
+  type Progress,
+} from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { describe, expect, it } from 'vitest';
 
 import { scriptedServer, type ScriptedServer } from '../src/index.ts';
 
 /** The official client, connected. */
-async function connected({ config }: ScriptedServer) {
+async function connected({ config }: ScriptedServer, capabilities: ClientCapabilities = {}) {
   const client = new Client(
     { name: 'test', version: '1.0.0' },
-    { versionNegotiation: { mode: 'auto' } },
+    { versionNegotiation: { mode: 'auto' }, capabilities },
   );
   const transport =
     'url' in config
@@ -104,6 +109,84 @@ describe.each(KINDS)('a scripted $era server over $transport', (kind) => {
     await expect.poll(() => server.cancellations).toBe(1);
   });
 
+  it('answers a method as the test wants', async () => {
+    let broken = false;
+    await using server = await scriptedServer({
+      ...kind,
+      tools: [{ name: 'a' }],
+      methods: {
+        'tools/list': async (_, usual) => {
+          if (broken) throw Object.assign(new Error('no list today'), { code: -32050 });
+          return { ...(await usual()), _meta: { mine: true } };
+        },
+        'prompts/list': () => undefined,
+        'completion/complete': () => ({ completion: { values: ['Ann'] } }),
+      },
+    });
+    await using connection = await connected(server);
+    const { client } = connection;
+    expect(await client.listTools()).toMatchObject({
+      tools: [{ name: 'a' }],
+      _meta: { mine: true },
+    });
+    broken = true;
+    await expect(client.listTools(undefined, { cacheMode: 'bypass' })).rejects.toMatchObject({
+      code: -32050,
+      message: expect.stringContaining('no list today'),
+    });
+    const giveUp = new AbortController();
+    const { signal } = giveUp;
+    const waiting = client.request({ method: 'prompts/list' }, { signal }).then(
+      () => 'answered',
+      () => 'given up',
+    );
+    const ref = { type: 'ref/prompt', name: 'p' } as const;
+    const { completion } = await client.complete({ ref, argument: { name: 'x', value: '' } });
+    expect(completion.values).toEqual(['Ann']);
+    await expect.poll(() => server.requests).toContain('prompts/list');
+    expect(await Promise.race([waiting, Promise.resolve('open')])).toBe('open');
+    giveUp.abort();
+    expect(await waiting).toBe('given up');
+  });
+
+  it('asks its client in the middle of a call', async () => {
+    const form = { message: 'Who are you?', requestedSchema: { type: 'object', properties: {} } };
+    await using server = await scriptedServer({
+      ...kind,
+      tools: [
+        {
+          name: 'greet',
+          onCall: async (_, { ask, execution }) => {
+            const asked = await ask('elicitation/create', form);
+            const roots = await ask('roots/list', {});
+            return `${execution} ${JSON.stringify([asked, roots])}`;
+          },
+        },
+      ],
+    });
+    await using connection = await connected(server, { elicitation: { form: {} }, roots: {} });
+    const { client } = connection;
+    client.setRequestHandler('roots/list', () => ({ roots: [{ uri: 'file:///a' }] }));
+    client.setRequestHandler('elicitation/create', ({ params }) => {
+      if (params.message !== form.message) throw new Error(params.message);
+      return { action: 'accept', content: { name: 'Ann' } };
+    });
+    const said = [
+      { action: 'accept', content: { name: 'Ann' } },
+      { roots: [{ uri: 'file:///a' }] },
+    ];
+    expect(await client.callTool({ name: 'greet' })).toMatchObject(
+      text(`1 ${JSON.stringify(said)}`),
+    );
+    expect(server.executions('greet')).toBe(1);
+    if (kind.era === 'modern') {
+      await expect(server.ask('ping')).rejects.toThrow('modern');
+    } else {
+      expect(await server.ask('ping')).toEqual({});
+      await expect(server.ask('no/such')).rejects.toThrow('-32601');
+    }
+  });
+
   it('tells a function of a tool when its client is gone', async () => {
     const gone = new EventEmitter();
     await using server = await scriptedServer({
@@ -127,16 +210,20 @@ describe.each(KINDS)('a scripted $era server over $transport', (kind) => {
   });
 });
 
-it.each(['stdio', 'http'] as const)('says over %s when its tools change', async (transport) => {
-  await using server = await scriptedServer({ transport, tools: [{ name: 'a' }] });
+it.each(KINDS)('says, $era over $transport, when its tools change', async (kind) => {
+  await using server = await scriptedServer({ ...kind, tools: [{ name: 'a' }] });
   await using connection = await connected(server);
   const { client } = connection;
   const heard = new Promise<void>((resolve) => {
     client.setNotificationHandler('notifications/tools/list_changed', () => resolve());
   });
+  const listening =
+    kind.era === 'modern' ? await client.listen({ toolsListChanged: true }) : undefined;
   server.setTools([{ name: 'b' }]);
   await heard;
   expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['b']);
+  await listening?.close();
+  expect(server.cancellations).toBe(0);
 });
 
 it('ends its processes with itself', async () => {
