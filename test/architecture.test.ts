@@ -53,7 +53,13 @@ const TABLE: Readonly<Record<string, Row>> = {
   commands: { internal: ['protocols', 'files'], libraries: ['zod'] },
   host: {
     internal: ['protocols', 'registry', 'connection-pool', 'files', 'mcp', 'skills', 'commands'],
-    libraries: ['jsonc-parser', 'yaml', 'zod', '@modelcontextprotocol/client'],
+    libraries: [
+      'fastest-levenshtein',
+      'jsonc-parser',
+      'yaml',
+      'zod',
+      '@modelcontextprotocol/client',
+    ],
   },
   'adapter-kit': { internal: ['protocols'], libraries: ['@cfworker/json-schema'] },
   'ai-sdk': { internal: ['protocols', 'adapter-kit'], peers: ['ai'] },
