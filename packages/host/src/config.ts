@@ -85,16 +85,28 @@ export class ConfigLoader {
     return [...new Set([...own, ...SERVER_FILES].map((file) => resolve(cwd, file)))];
   }
 
+  /** @throws PatchbayError `not-found` if `config` names a file that is not there */
+  async check(): Promise<void> {
+    const { cwd, config } = this.#options;
+    if (typeof config !== 'string') return;
+    const file = resolve(cwd, config);
+    await access(file).catch((cause: unknown) => {
+      throw new PatchbayError(
+        'not-found',
+        `There is no configuration file ${file}. Create it, or leave \`config\` out.`,
+        { cause },
+      );
+    });
+  }
+
   /**
    * Never throws for what is in a file: a file that cannot be read, or an entry that is broken, is a problem, and the
    * rest goes on without it.
-   * @throws PatchbayError `not-found` if `config` names a file that is not there
    */
   async load(): Promise<LoadedConfig> {
-    const { cwd, config } = this.#options;
+    const { config } = this.#options;
     const loading = new Loading(this.#options, this.#inputs);
     if (typeof config === 'object') await loading.given(config);
-    else if (config !== undefined) await mustExist(resolve(cwd, config));
     for (const file of this.candidates) {
       const text = await this.#read(file, loading);
       if (text !== undefined) await loading.file(file, text);
@@ -129,16 +141,6 @@ export class ConfigLoader {
       return before;
     }
   }
-}
-
-async function mustExist(file: string): Promise<void> {
-  await access(file).catch((cause: unknown) => {
-    throw new PatchbayError(
-      'not-found',
-      `There is no configuration file ${file}. Create it, or leave \`config\` out.`,
-      { cause },
-    );
-  });
 }
 
 /** Where a part of a configuration stands, and how it is to be read. */

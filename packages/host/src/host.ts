@@ -16,6 +16,7 @@ import {
 import { SkillManagerCapability, type SkillMatcher } from '@patchbay/skills';
 
 import { ConfigLoader, type LoadedConfig } from './config.ts';
+import { ConfigWatch } from './config-watch.ts';
 import type { HostConfig, NamePatterns } from './config-schema.ts';
 import { defaultFolders, type DefaultFolders } from './default-folders.ts';
 import type { InputHandler } from './inputs.ts';
@@ -50,6 +51,8 @@ export interface HostOptions {
   readonly sessionIdleMs?: number;
   /** Limits of the connections. */
   readonly pool?: Omit<PoolOptions, 'onProblem'>;
+  /** Applies edits of configuration files while it runs. Default true. */
+  readonly watch?: boolean;
   /** Told of every problem once. Default: the first one of each source is a process warning. */
   readonly onProblem?: (problem: Problem) => void;
 }
@@ -79,6 +82,7 @@ export class Host implements AsyncDisposable {
   readonly #sessions: Sessions;
   readonly #loader: ConfigLoader;
   readonly #folders: DefaultFolders;
+  readonly #watch: ConfigWatch;
   readonly #options: HostOptions;
   readonly #cwd: string;
   /** What the configuration has registered, by scope and id. */
@@ -88,16 +92,12 @@ export class Host implements AsyncDisposable {
   #closing: Promise<void> | undefined;
 
   /** Use {@link createHost}. */
-  constructor(
-    loader: ConfigLoader,
-    loaded: LoadedConfig,
-    folders: DefaultFolders,
-    options: HostOptions,
-  ) {
+  constructor({ loader, loaded, folders, watch }: HostParts, options: HostOptions) {
     this.#cwd = resolve(options.cwd ?? '.');
     this.#loader = loader;
     this.#loaded = loaded;
     this.#folders = folders;
+    this.#watch = watch;
     this.#options = options;
     const problems = options.onProblem === undefined ? {} : { onProblem: options.onProblem };
     const { approval, matcher } = options;
@@ -190,6 +190,7 @@ export class Host implements AsyncDisposable {
   }
 
   async #end(): Promise<void> {
+    this.#watch.close();
     try {
       await this.#sessions.close();
       await this.registry.close();
@@ -283,6 +284,14 @@ export class Host implements AsyncDisposable {
   }
 }
 
+/** What {@link createHost} has made ready. */
+interface HostParts {
+  readonly loader: ConfigLoader;
+  readonly loaded: LoadedConfig;
+  readonly folders: DefaultFolders;
+  readonly watch: ConfigWatch;
+}
+
 interface Plugged {
   readonly wanted: Wanted;
   readonly handle: RegistrationHandle;
@@ -307,7 +316,12 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
     env: options.env ?? process.env,
     inputs: options.inputs,
   });
+  await loader.check();
+  const watch = new ConfigWatch(loader.candidates, () => void host.reload());
+  const { files } = await watch.look();
   const loaded = await loader.load();
   const folders = await defaultFolders(cwd, options.home ?? homedir());
-  return new Host(loader, loaded, folders, { ...options, cwd });
+  const host = new Host({ loader, loaded, folders, watch }, { ...options, cwd });
+  if (options.watch !== false) await watch.start(files);
+  return host;
 }
