@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, Server, type IncomingMessage, type ServerResponse } from 'node:http';
+import { Server, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -33,10 +33,10 @@ async function answer(
   const request = new Request(`http://127.0.0.1${incoming.url}`, {
     method: 'POST',
     headers: { authorization: incoming.headers.authorization ?? '' },
-    body: Readable.toWeb(incoming) as NodeStream as ReadableStream,
+    body: Readable.toWeb(incoming),
     duplex: 'half',
     signal: gone.signal,
-  } as RequestInit);
+  });
   try {
     const { body, status, headers } = await handler(request);
     outgoing.writeHead(status, { ...Object.fromEntries(headers), connection: 'close' });
@@ -96,12 +96,12 @@ Object.assign(globalThis, {
 });
 
 // On this machine only, on a port that is free.
-const listen = Server.prototype.listen;
-Server.prototype.listen = function (this: ReturnType<typeof createServer>) {
+const { listen } = Server.prototype as { listen: (port: number, host: string) => Server };
+Server.prototype.listen = function (this: Server) {
   void once(this, 'listening').then(() =>
     console.log(`listening on ${(this.address() as AddressInfo).port}`),
   );
-  return (listen as (port: number, host: string) => Server).call(this, 0, '127.0.0.1');
-} as typeof listen;
+  return listen.call(this, 0, '127.0.0.1');
+};
 
 await import('../programs/04-tenants.ts');

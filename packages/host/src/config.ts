@@ -18,7 +18,7 @@ import {
 import { suggestion } from './suggestion.ts';
 
 /** What one agent has for itself, and which names it may see. */
-export interface LoadedAgent {
+interface LoadedAgent {
   /** Its path. */
   readonly name: string;
   readonly servers: readonly ServerEntry[];
@@ -221,7 +221,7 @@ class Loading {
       return;
     }
     const known = Object.keys(SECTIONS);
-    for (const key of Object.keys(value).filter((key) => !known.includes(key))) {
+    for (const key of Object.keys(value).filter((name) => !known.includes(name))) {
       const why = `\`${key}\` is not a section${suggestion(key, known)}`;
       this.#say(source, [key], why, { severity: 'warning' });
     }

@@ -113,8 +113,8 @@ export class Host implements AsyncDisposable {
       filtersOf: (agent) => this.#filtersOf(agent),
       failed: (id, error) => this.#tell(problemFrom(`session ${id}`, error)),
     });
-    this.#apply(loaded);
     this.registry.register(new SkillManagerCapability(matcher === undefined ? {} : { matcher }));
+    void this.#apply(loaded);
     for (const problem of loaded.problems) this.#tell(problem);
   }
 
@@ -158,10 +158,9 @@ export class Host implements AsyncDisposable {
     const { problems } = await view
       .compile(timeoutMs === undefined ? {} : { deadlineMs: timeoutMs })
       .finally(() => view.close());
-    const required = this.#loaded.servers.flatMap(({ required, name }) => (required ? [name] : []));
-    const failed = [...new Set([...required, ...servers])].flatMap((id) =>
-      this.#missing(id, problems),
-    );
+    const marked = this.#loaded.servers.filter(({ required }) => required);
+    const wanted = new Set([...marked.map(({ name }) => name), ...servers]);
+    const failed = [...wanted].flatMap((id) => this.#missing(id, problems));
     if (failed.length === 0) return;
     const list = failed.map(({ source, message }) => `${source}: ${message}`).join(' ');
     throw new PatchbayError('unavailable', `Servers that are required did not start. ${list}`, {
@@ -200,7 +199,7 @@ export class Host implements AsyncDisposable {
   }
 
   /** Registers what is wanted and not there, takes out what is no longer wanted or has changed, and leaves the rest. */
-  #apply(loaded: LoadedConfig): readonly Promise<void>[] {
+  async #apply(loaded: LoadedConfig): Promise<void> {
     const wanted = new Map(
       wantedOf(loaded, this.#folders, this.#pool).map((one) => [keyOf(one), one]),
     );
@@ -211,13 +210,18 @@ export class Host implements AsyncDisposable {
       ending.push(this.#unplug(before, handle));
     }
     for (const [key, one] of wanted) {
-      if (this.#plugged.has(key)) continue;
-      this.#plugged.set(key, {
-        wanted: one,
-        handle: this.registry.register(one.make(), one.scope),
-      });
+      if (!this.#plugged.has(key)) this.#plug(key, one);
     }
-    return ending;
+    await Promise.all(ending);
+  }
+
+  #plug(key: string, wanted: Wanted): void {
+    try {
+      const handle = this.registry.register(wanted.make(), wanted.scope);
+      this.#plugged.set(key, { wanted, handle });
+    } catch (error) {
+      this.#tell(problemFrom(wanted.id, error));
+    }
   }
 
   async #unplug({ id, server }: Wanted, handle: RegistrationHandle): Promise<void> {
@@ -230,9 +234,9 @@ export class Host implements AsyncDisposable {
     const loaded = await this.#loader.load();
     if (this.#closing !== undefined) return;
     this.#loaded = loaded;
-    const ending = this.#apply(loaded);
+    const applied = this.#apply(loaded);
     for (const problem of loaded.problems) if (!before.has(problem.message)) this.#tell(problem);
-    await Promise.all(ending);
+    await applied;
   }
 
   async #setUpSession(id: string, opening: OpenSessionOptions): Promise<void> {

@@ -9,4 +9,4 @@ export function suggestion(typed: string, known: readonly string[]): string {
   return near ? `; did you mean \`${nearest}\`?` : '';
 }
 
-const letters = (name: string): string => [...name].toSorted().join('');
+const letters = (name: string): string => Array.from(name).toSorted().join('');

@@ -119,6 +119,16 @@ describe('configuration files', () => {
     expect(problems).toMatchObject([{ source: 'a', code: 'duplicate-id' }]);
   });
 
+  it('a server of a name that is taken, or of none, is a problem', async () => {
+    await skill('.agents/skills', 'a');
+    await write('.mcp.json', { mcpServers: { skills: who('x'), '': who('y'), fine: who('z') } });
+    await using host = await open();
+    const { tools, skills } = await host.registry.view().compile();
+    expect(tools.map(({ definition: { name } }) => name)).toContain('fine__who');
+    expect(skills).toHaveLength(1);
+    expect(problems.map(({ code }) => code)).toEqual(['duplicate-id', 'invalid-id']);
+  });
+
   it('roo-code-2797: servers that are off are not started, whatever says so', async () => {
     await cp(fixture('roo-code-2797'), root, { recursive: true });
     await cp(join(root, 'disabled.mcp.json'), join(root, '.mcp.json'));
