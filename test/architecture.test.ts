@@ -53,7 +53,13 @@ const TABLE: Readonly<Record<string, Row>> = {
   commands: { internal: ['protocols', 'files'], libraries: ['zod'] },
   host: {
     internal: ['protocols', 'registry', 'connection-pool', 'files', 'mcp', 'skills', 'commands'],
-    libraries: ['jsonc-parser', 'yaml', 'zod', '@modelcontextprotocol/client'],
+    libraries: [
+      'fastest-levenshtein',
+      'jsonc-parser',
+      'yaml',
+      'zod',
+      '@modelcontextprotocol/client',
+    ],
   },
   'adapter-kit': { internal: ['protocols'], libraries: ['@cfworker/json-schema'] },
   'ai-sdk': { internal: ['protocols', 'adapter-kit'], peers: ['ai'] },
@@ -211,13 +217,21 @@ describe.each(published.map((pkg) => [pkg.manifest.name, pkg] as const))('%s', (
     );
   });
 
+  /** Files for other tools, beside what is built. */
+  const data = Object.keys(manifest.exports ?? {}).filter((key) => key.endsWith('.json'));
+
   it('publishes its build and its sources', () => {
     expect(manifest).toMatchObject({
       type: 'module',
       license: 'MIT',
       description: expect.stringMatching(/^[A-Z].*\.$/),
       sideEffects: false,
-      files: ['dist', '!dist/**/*.tsbuildinfo', 'src'],
+      files: [
+        'dist',
+        '!dist/**/*.tsbuildinfo',
+        'src',
+        ...data.filter((key) => key !== './package.json').map((key) => key.slice(2)),
+      ],
       engines: { node: '>=20.19' },
       publishConfig: { access: 'public' },
       scripts: {
@@ -229,10 +243,10 @@ describe.each(published.map((pkg) => [pkg.manifest.name, pkg] as const))('%s', (
   });
 
   it('offers every entry to tools as a build, and to this repository as a source', () => {
-    const entries = Object.keys(manifest.exports ?? {}).filter((key) => key !== './package.json');
+    const entries = Object.keys(manifest.exports ?? {}).filter((key) => !data.includes(key));
     const shape = (target: (subpath: string) => object) => ({
       ...Object.fromEntries(entries.map((subpath) => [subpath, target(subpath)])),
-      './package.json': './package.json',
+      ...Object.fromEntries(data.map((file) => [file, file])),
     });
     expect(entries).toContain('.');
     expect(manifest.exports).toEqual(

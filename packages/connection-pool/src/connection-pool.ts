@@ -121,8 +121,7 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
 
   status(config: ServerConfig, options: AcquireOptions = {}): ConnectionStatus {
     const made = isHttp(config) && typeof config.headers === 'function';
-    const headers = isHttp(config) && typeof config.headers === 'object' ? config.headers : {};
-    const key = this.#key(config, headers, options);
+    const key = this.#key(config, staticHeaders(config), options);
     const known = made ? this.#latest.get(key) : this.#connections.get(key);
     return (
       known?.status() ?? {
@@ -139,6 +138,18 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
       server: connection.config.label ?? serverName(connection.config),
       ...connection.status(),
     }));
+  }
+
+  /**
+   * Nothing needs a configuration any more: its connections, whoever they are for, end as soon as no lease is held.
+   * Whoever acquires it again gets a new one.
+   */
+  retire(config: ServerConfig): void {
+    const of = (one: ServerConfig) =>
+      this.#key({ ...one, sharing: 'everyone' }, staticHeaders(one), {});
+    const retired = of(config);
+    for (const connection of this.#connections.values())
+      if (of(connection.config) === retired) connection.closeWhenIdle();
   }
 
   /** Ends every connection and every process, with everything that it started. */
@@ -220,6 +231,9 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
     return true;
   }
 }
+
+const staticHeaders = (config: ServerConfig): Readonly<Record<string, string>> =>
+  isHttp(config) && typeof config.headers === 'object' ? config.headers : {};
 
 async function headersFor(
   config: ServerConfig,

@@ -116,6 +116,8 @@ export class SharedConnection {
 
   claim(): void {
     this.#leases++;
+    // Somebody needs it after all.
+    this.#closeWhenIdle = false;
     clearTimeout(this.#idleTimer);
   }
 

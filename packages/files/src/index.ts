@@ -1,5 +1,12 @@
 export { isBelow, readConfined, readHead, type ConfinedOptions } from './confined-read.ts';
 export { booleanField, field, listField, textField } from './field-values.ts';
 export type { FrontmatterCode } from './fence.ts';
+export {
+  fileStamp,
+  FileWatcher,
+  type FileChange,
+  type FileLook,
+  type FileWatcherOptions,
+} from './file-watcher.ts';
 export { readFrontmatter, type FrontmatterFile, type FrontmatterOptions } from './frontmatter.ts';
 export type { FrontmatterData, FrontmatterValue } from './yaml-entries.ts';

@@ -1,23 +1,29 @@
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 
-import { markdownCommands } from '@patchbay/commands';
 import {
   ConnectionPool,
   type InspectedConnection,
   type PoolOptions,
 } from '@patchbay/connection-pool';
-import { McpServerCapability } from '@patchbay/mcp';
 import { PatchbayError, problemFrom, type ApprovalPolicy, type Problem } from '@patchbay/protocols';
-import { ExtensionRegistry, type InspectedCapability } from '@patchbay/registry';
+import {
+  ExtensionRegistry,
+  type InspectedCapability,
+  type NameFilter,
+  type RegistrationHandle,
+} from '@patchbay/registry';
 import { SkillManagerCapability, type SkillMatcher } from '@patchbay/skills';
-import { localSkills } from '@patchbay/skills/node';
 
-import { loadConfig, type HostConfig, type LoadedConfig } from './config.ts';
-import { defaultFolders, type CommandFolder, type DefaultFolders } from './default-folders.ts';
-import type { ServerEntry } from './server-entry.ts';
+import { ConfigLoader, type LoadedConfig } from './config.ts';
+import { ConfigWatch } from './config-watch.ts';
+import type { HostConfig, NamePatterns } from './config-schema.ts';
+import { defaultFolders, type DefaultFolders } from './default-folders.ts';
+import type { InputHandler } from './inputs.ts';
+import { wantedOf, wantedServers, wantedSkills, type Wanted } from './wiring.ts';
 import {
   Sessions,
+  type AgentFilters,
   type InspectedSession,
   type OpenSessionOptions,
   type Session,
@@ -26,14 +32,17 @@ import {
 export interface HostOptions {
   /** Where configuration and folders are looked for. Default: the working directory. */
   readonly cwd?: string;
-  /** A file, or a configuration itself. Default: `patchbay.yaml`. Server files (`.mcp.json`, `.vscode/mcp.json`) are read too. */
+  /**
+   * A file, or a configuration itself. Default: `patchbay.yaml`. The files of other clients (`.mcp.json`,
+   * `.vscode/mcp.json`, `opencode.json`) are read too.
+   */
   readonly config?: string | HostConfig;
   /** The user's folder, for the user's skills and commands; `false` leaves them out. Default: the home folder. */
   readonly home?: string | false;
   /** Stands behind `${VAR}`. Default: the program's environment. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Stands behind `${input:id}`. Without it such a server is left out. */
-  readonly inputs?: Readonly<Record<string, string>>;
+  /** Answers `${input:id}`, once for each id. Without it such a server is left out. */
+  readonly inputs?: InputHandler;
   /** Asked before every call. Default: everything may run. */
   readonly approval?: ApprovalPolicy;
   /** Chooses skills before each model request. Default: the model chooses from the catalogue. */
@@ -42,6 +51,8 @@ export interface HostOptions {
   readonly sessionIdleMs?: number;
   /** Limits of the connections. */
   readonly pool?: Omit<PoolOptions, 'onProblem'>;
+  /** Applies edits of configuration files while it runs. Default true. */
+  readonly watch?: boolean;
   /** Told of every problem once. Default: the first one of each source is a process warning. */
   readonly onProblem?: (problem: Problem) => void;
 }
@@ -69,14 +80,25 @@ export class Host implements AsyncDisposable {
   readonly registry: ExtensionRegistry;
   readonly #pool: ConnectionPool;
   readonly #sessions: Sessions;
-  readonly #loaded: LoadedConfig;
+  readonly #loader: ConfigLoader;
+  readonly #folders: DefaultFolders;
+  readonly #watch: ConfigWatch;
+  readonly #options: HostOptions;
   readonly #cwd: string;
+  /** What the configuration has registered, by scope and id. */
+  readonly #plugged = new Map<string, Plugged>();
+  #loaded: LoadedConfig;
+  #reloading: Promise<void> = Promise.resolve();
   #closing: Promise<void> | undefined;
 
   /** Use {@link createHost}. */
-  constructor(loaded: LoadedConfig, folders: DefaultFolders, options: HostOptions) {
+  constructor({ loader, loaded, folders, watch }: HostParts, options: HostOptions) {
     this.#cwd = resolve(options.cwd ?? '.');
+    this.#loader = loader;
     this.#loaded = loaded;
+    this.#folders = folders;
+    this.#watch = watch;
+    this.#options = options;
     const problems = options.onProblem === undefined ? {} : { onProblem: options.onProblem };
     const { approval, matcher } = options;
     this.registry = new ExtensionRegistry({
@@ -88,11 +110,12 @@ export class Host implements AsyncDisposable {
       registry: this.registry,
       idleMs: options.sessionIdleMs ?? 1_800_000,
       setUp: (id, opening) => this.#setUpSession(id, opening),
-      failed: (id, error) => options.onProblem?.(problemFrom(`session ${id}`, error)),
+      filtersOf: (agent) => this.#filtersOf(agent),
+      failed: (id, error) => this.#tell(problemFrom(`session ${id}`, error)),
     });
-    for (const entry of loaded.servers) this.#registerServer(entry);
-    this.#registerFolders(folders);
     this.registry.register(new SkillManagerCapability(matcher === undefined ? {} : { matcher }));
+    void this.#apply(loaded);
+    for (const problem of loaded.problems) this.#tell(problem);
   }
 
   /**
@@ -124,24 +147,35 @@ export class Host implements AsyncDisposable {
 
   /**
    * Starts what is there, for programs that want to fail at their start. Without this everything starts at its first use.
-   * @throws PatchbayError `unavailable` that names the servers marked `required` which did not start
+   * @param options.servers ids that have to be there beside those that are marked `required`
+   * @throws PatchbayError `unavailable` that names the servers that are not there, each with the reason
    */
-  async ready(options: { readonly timeoutMs?: number } = {}): Promise<void> {
-    const { timeoutMs } = options;
-    const { problems } = await this.registry
-      .view()
-      .compile(timeoutMs === undefined ? {} : { deadlineMs: timeoutMs });
-    const failed = this.#loaded.servers
-      .filter(({ required }) => required)
-      .flatMap(({ name }) =>
-        problems.filter(({ source, severity }) => source === name && severity === 'error'),
-      );
+  async ready(
+    options: { readonly servers?: readonly string[]; readonly timeoutMs?: number } = {},
+  ): Promise<void> {
+    const { servers = [], timeoutMs } = options;
+    const view = this.registry.view();
+    const { problems } = await view
+      .compile(timeoutMs === undefined ? {} : { deadlineMs: timeoutMs })
+      .finally(() => view.close());
+    const marked = this.#loaded.servers.filter(({ required }) => required);
+    const wanted = new Set([...marked.map(({ name }) => name), ...servers]);
+    const failed = [...wanted].flatMap((id) => this.#missing(id, problems));
     if (failed.length === 0) return;
     const list = failed.map(({ source, message }) => `${source}: ${message}`).join(' ');
     throw new PatchbayError('unavailable', `Servers that are required did not start. ${list}`, {
       cause: failed[0]?.cause,
       details: { servers: failed.map(({ source }) => source) },
     });
+  }
+
+  /**
+   * Reads the configuration again and applies what is different: servers and folders that are new, changed or gone. All
+   * others are not touched. A file that cannot be read counts as it was.
+   */
+  reload(): Promise<void> {
+    this.#reloading = this.#reloading.catch(() => undefined).then(() => this.#read());
+    return this.#reloading;
   }
 
   /** Ends sessions, capabilities, and last the connections, with every process. */
@@ -155,6 +189,7 @@ export class Host implements AsyncDisposable {
   }
 
   async #end(): Promise<void> {
+    this.#watch.close();
     try {
       await this.#sessions.close();
       await this.registry.close();
@@ -163,63 +198,115 @@ export class Host implements AsyncDisposable {
     }
   }
 
-  #registerServer({ name, origin, config, lazy, tools, include, exclude }: ServerEntry): void {
-    if (config === undefined) return;
-    this.registry.register(
-      new McpServerCapability({
-        id: name,
-        server: config,
-        connections: this.#pool,
-        origin,
-        lazy,
-        ...(tools === undefined ? {} : { tools }),
-        ...(include === undefined ? {} : { include }),
-        ...(exclude === undefined ? {} : { exclude }),
-      }),
+  /** Registers what is wanted and not there, takes out what is no longer wanted or has changed, and leaves the rest. */
+  async #apply(loaded: LoadedConfig): Promise<void> {
+    const wanted = new Map(
+      wantedOf(loaded, this.#folders, this.#pool).map((one) => [keyOf(one), one]),
     );
+    const ending: Promise<void>[] = [];
+    for (const [key, { wanted: before, handle }] of this.#plugged) {
+      if (wanted.get(key)?.fingerprint === before.fingerprint) continue;
+      this.#plugged.delete(key);
+      ending.push(this.#unplug(before, handle));
+    }
+    for (const [key, one] of wanted) {
+      if (!this.#plugged.has(key)) this.#plug(key, one);
+    }
+    await Promise.all(ending);
   }
 
-  #registerFolders(found: DefaultFolders): void {
-    const { skills, commands } = this.#loaded;
-    const addSkills = (
-      id: string,
-      folder: readonly string[],
-      precedence: number,
-      optional: boolean,
-    ) => {
-      if (folder.length > 0)
-        this.registry.register(localSkills({ id, folder, precedence, optional }));
-    };
-    addSkills('configured-skills', skills.folders, 35, false);
-    if (skills.defaults) {
-      addSkills('project-skills', found.skills.project, 30, true);
-      addSkills('user-skills', found.skills.user, 20, true);
+  #plug(key: string, wanted: Wanted): void {
+    try {
+      const handle = this.registry.register(wanted.make(), wanted.scope);
+      this.#plugged.set(key, { wanted, handle });
+    } catch (error) {
+      this.#tell(problemFrom(wanted.id, error));
     }
-    for (const [i, folder] of commands.folders.entries()) {
-      this.registry.register(
-        markdownCommands({ id: `configured-commands-${i + 1}`, folder, precedence: 35 }),
-      );
-    }
-    const addCommands = (id: string, folders: readonly CommandFolder[], precedence: number) => {
-      for (const [i, { folder, dialect }] of folders.entries()) {
-        this.registry.register(
-          markdownCommands({ id: `${id}-${i + 1}`, folder, dialect, precedence, optional: true }),
-        );
-      }
-    };
-    if (!commands.defaults) return;
-    addCommands('project-commands', found.commands.project, 30);
-    addCommands('user-commands', found.commands.user, 20);
   }
 
-  #setUpSession(id: string, { skills = [] }: OpenSessionOptions): void {
-    if (skills.length === 0) return;
-    const folder = skills.map((path) => resolve(this.#cwd, path));
-    this.registry.register(localSkills({ id: 'session-skills', folder, precedence: 40 }), {
-      session: id,
-    });
+  async #unplug({ id, server }: Wanted, handle: RegistrationHandle): Promise<void> {
+    await handle.close().catch((error: unknown) => this.#tell(problemFrom(id, error)));
+    if (server !== undefined) this.#pool.retire(server);
+  }
+
+  async #read(): Promise<void> {
+    const before = new Set(this.#loaded.problems.map(({ message }) => message));
+    const loaded = await this.#loader.load();
+    if (this.#closing !== undefined) return;
+    this.#loaded = loaded;
+    const applied = this.#apply(loaded);
+    for (const problem of loaded.problems) if (!before.has(problem.message)) this.#tell(problem);
+    await applied;
+  }
+
+  async #setUpSession(id: string, opening: OpenSessionOptions): Promise<void> {
+    const scope = { session: id };
+    const folders = (opening.skills ?? []).map((path) => resolve(this.#cwd, path));
+    const register = (wanted: readonly Wanted[]) => {
+      for (const one of wanted) this.registry.register(one.make(), one.scope);
+    };
+    register(wantedSkills('session-skills', folders, 40, false, scope));
+    if (opening.servers === undefined) return;
+    const { servers, problems } = await this.#loader.entries(opening.servers);
+    for (const problem of problems) this.#tell(problem);
+    register(wantedServers(servers, scope, this.#pool));
+  }
+
+  /** Why a server is not there; nothing if it is. */
+  #missing(id: string, problems: readonly Problem[]): readonly Problem[] {
+    const entry = this.#loaded.servers.find(({ name }) => name === id);
+    const [why] = [...(entry?.problems ?? []), ...problems].filter(
+      ({ source, severity }) => source === id && severity === 'error',
+    );
+    if (why !== undefined) return [why];
+    if (entry?.config !== undefined) return [];
+    const message =
+      entry === undefined
+        ? 'there is no server of this name in the configuration.'
+        : `it is disabled in ${entry.origin}.`;
+    return [{ source: id, code: 'unavailable', severity: 'error', message }];
+  }
+
+  #filtersOf(agent: string): AgentFilters {
+    const above = this.#loaded.agents.filter(
+      ({ name }) => agent === name || agent.startsWith(`${name}/`),
+    );
+    return {
+      tools: above.flatMap(({ tools }) => (tools === undefined ? [] : [patternsOf(tools)])),
+      skills: above.flatMap(({ skills }) => (skills === undefined ? [] : [patternsOf(skills)])),
+    };
+  }
+
+  #tell(problem: Problem): void {
+    const { onProblem } = this.#options;
+    if (onProblem !== undefined) onProblem(problem);
+    else
+      process.emitWarning(`${problem.source}: ${problem.message}`, {
+        type: 'PatchbayWarning',
+        code: `patchbay:${problem.code}`,
+      });
   }
 }
+
+/** What {@link createHost} has made ready. */
+interface HostParts {
+  readonly loader: ConfigLoader;
+  readonly loaded: LoadedConfig;
+  readonly folders: DefaultFolders;
+  readonly watch: ConfigWatch;
+}
+
+interface Plugged {
+  readonly wanted: Wanted;
+  readonly handle: RegistrationHandle;
+}
+
+const keyOf = ({ id, scope }: Wanted): string => JSON.stringify([scope.agent ?? '', id]);
+
+const patternsOf = ({ include, exclude }: NamePatterns): NameFilter => ({
+  ...(include === undefined ? {} : { include }),
+  ...(exclude === undefined ? {} : { exclude }),
+});
 
 /**
  * Reads the configuration of a folder and wires it. Nothing is started: servers start at the first compile that sees them.
@@ -227,22 +314,18 @@ export class Host implements AsyncDisposable {
  */
 export async function createHost(options: HostOptions = {}): Promise<Host> {
   const cwd = resolve(options.cwd ?? '.');
-  const inputs = options.inputs ?? {};
-  const loaded = await loadConfig(cwd, options.config, {
+  const loader = new ConfigLoader({
+    cwd,
+    config: options.config,
     env: options.env ?? process.env,
-    input: (id) => (Object.hasOwn(inputs, id) ? inputs[id] : undefined),
+    inputs: options.inputs,
   });
+  await loader.check();
+  const watch = new ConfigWatch(loader.candidates, () => void host.reload());
+  const { files } = await watch.look();
+  const loaded = await loader.load();
   const folders = await defaultFolders(cwd, options.home ?? homedir());
-  const host = new Host(loaded, folders, { ...options, cwd });
-  for (const problem of loaded.problems) tell(problem, options);
+  const host = new Host({ loader, loaded, folders, watch }, { ...options, cwd });
+  if (options.watch !== false) await watch.start(files);
   return host;
-}
-
-function tell(problem: Problem, { onProblem }: HostOptions): void {
-  if (onProblem !== undefined) onProblem(problem);
-  else
-    process.emitWarning(`${problem.source}: ${problem.message}`, {
-      type: 'PatchbayWarning',
-      code: `patchbay:${problem.code}`,
-    });
 }

@@ -1,15 +1,67 @@
-import { isAbsolute, resolve } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { parseEnv } from 'node:util';
 
-import {
-  PatchbayError,
-  problemFrom,
-  type Problem,
-  type ServerConfig,
-  type ToolDefinition,
-} from '@patchbay/protocols';
+import type { Problem, ServerConfig, ToolDefinition } from '@patchbay/protocols';
 import { z } from 'zod';
 
-import { expand, type Values } from './expand.ts';
+import { expand, type Placeholders, type Values } from './expand.ts';
+import { suggestion } from './suggestion.ts';
+
+/** One server as `mcp_servers`, `.mcp.json` and its kin write it: a program (`command`) or a server over HTTP (`url`). */
+export interface McpServerEntry {
+  /** How it is reached. Default: `stdio` for a `command`; for a `url` Streamable HTTP, and SSE if that is refused. */
+  readonly type?: 'stdio' | 'http' | 'streamable-http' | 'streamableHttp' | 'sse' | undefined;
+  /** A program, looked up in PATH; `./x` is meant from the file's folder. Never given to a shell. */
+  readonly command?: string | undefined;
+  readonly args?: readonly (string | number | boolean)[] | undefined;
+  /** Added to a minimal environment; nothing else of the program's own is passed on. */
+  readonly env?: Readonly<Record<string, string | number | boolean>> | undefined;
+  /** A file of `NAME=value` lines; `env` wins. */
+  readonly envFile?: string | undefined;
+  /** Where the program runs. Default: the file's folder. */
+  readonly cwd?: string | undefined;
+  readonly url?: string | undefined;
+  readonly headers?: Readonly<Record<string, string | number | boolean>> | undefined;
+  /** Off: listed, never started. */
+  readonly disabled?: boolean | undefined;
+  /** `false` is the same as `disabled: true`; off wins. */
+  readonly enabled?: boolean | undefined;
+  /** `host.ready()` fails without it. */
+  readonly required?: boolean | undefined;
+  /** Connect at the first call only; needs `tools`. */
+  readonly lazy?: boolean | undefined;
+  /** The tools of a lazy server, as they are known beforehand. */
+  readonly tools?:
+    | readonly {
+        readonly name: string;
+        readonly description?: string | undefined;
+        readonly input_schema?: Readonly<Record<string, unknown>> | undefined;
+        readonly inputSchema?: Readonly<Record<string, unknown>> | undefined;
+      }[]
+    | undefined;
+  /** Names of tools to keep; `*` matches any run of characters. */
+  readonly include_tools?: readonly string[] | undefined;
+  /** As `include_tools`. */
+  readonly includeTools?: readonly string[] | undefined;
+  /** Names of tools to leave out; wins. */
+  readonly exclude_tools?: readonly string[] | undefined;
+  /** As `exclude_tools`. */
+  readonly excludeTools?: readonly string[] | undefined;
+  /** Who shares its connection. Default `identity`. */
+  readonly sharing?: 'identity' | 'everyone' | 'session' | undefined;
+  /** Whether a call whose connection was lost is sent again. Default `safe`: only if it cannot run twice by that. */
+  readonly replay?: 'safe' | 'always' | 'never' | undefined;
+  /** All in milliseconds. */
+  readonly timeouts?:
+    | {
+        readonly connect_ms?: number | undefined;
+        readonly list_ms?: number | undefined;
+        readonly call_ms?: number | undefined;
+        readonly call_max_ms?: number | undefined;
+      }
+    | undefined;
+}
 
 /** A server of a configuration, ready to be plugged in or with the reason why it is not. */
 export interface ServerEntry {
@@ -31,32 +83,69 @@ export interface ServerEntry {
 /** What an entry is read with. */
 export interface EntryContext {
   readonly values: Values;
+  readonly placeholders: Placeholders;
   /** Relative commands and folders are meant from here: the folder of the file, never the program's own. */
   readonly base: string;
   readonly origin: string;
-  /** A problem with file and line, for a field of the entry. */
-  readonly problem: (code: 'invalid-config', field: readonly string[], why: string) => Problem;
+  /** A problem with file and line, for a field of the entry: an error leaves the server out, a warning does not. */
+  readonly problem: (
+    field: readonly string[],
+    why: string,
+    kind?: { readonly code?: Problem['code']; readonly severity?: Problem['severity'] },
+  ) => Problem;
 }
+
+type Fail = (field: readonly string[], why: string, code?: Problem['code']) => void;
 
 const texts = z.record(
   z.string(),
   z.union([z.string(), z.number(), z.boolean()]).transform(String),
 );
-const positive = z.number().positive();
+const milliseconds = z.number().positive();
+const names = z.array(z.string());
 
-/** One server as the field writes it; keys of other clients are accepted and mean nothing here. */
-const EntrySchema = z.object({
-  type: z.enum(['stdio', 'http', 'streamable-http', 'streamableHttp', 'sse']).optional(),
-  command: z.string().trim().min(1).optional(),
+/** An entry whose values are texts. */
+type Entry = Omit<McpServerEntry, 'args' | 'env' | 'headers'> & {
+  readonly args?: readonly string[] | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+};
+
+const entryShape = z.object({
+  type: z
+    .enum(['stdio', 'http', 'streamable-http', 'streamableHttp', 'sse'])
+    .optional()
+    .describe(
+      'How it is reached. Default: stdio for a command; for a url Streamable HTTP, and SSE if that is refused.',
+    ),
+  command: z
+    .string()
+    .trim()
+    .min(1)
+    .optional()
+    .describe(
+      'A program, looked up in PATH; ./x is meant from the folder of this file. Never given to a shell.',
+    ),
   args: z.array(z.union([z.string(), z.number(), z.boolean()]).transform(String)).optional(),
-  env: texts.optional(),
-  cwd: z.string().min(1).optional(),
-  url: z.string().min(1).optional(),
-  headers: texts.optional(),
-  disabled: z.boolean().optional(),
-  enabled: z.boolean().optional(),
-  required: z.boolean().optional(),
-  lazy: z.boolean().optional(),
+  env: texts
+    .optional()
+    .describe(
+      'Added to a minimal environment. ${VAR}, ${VAR:-default} and ${input:id} are expanded.',
+    ),
+  envFile: z.string().min(1).optional().describe('A file of NAME=value lines; env wins.'),
+  cwd: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Where the program runs. Default: the folder of this file.'),
+  url: z.string().min(1).optional().describe('An http or https URL.'),
+  headers: texts
+    .optional()
+    .describe('Sent with every request. ${VAR}, ${VAR:-default} and ${input:id} are expanded.'),
+  disabled: z.boolean().optional().describe('Off: listed, never started.'),
+  enabled: z.boolean().optional().describe('false is the same as disabled: true; off wins.'),
+  required: z.boolean().optional().describe('host.ready() fails without it.'),
+  lazy: z.boolean().optional().describe('Connect at the first call only; needs tools.'),
   tools: z
     .array(
       z.object({
@@ -67,128 +156,174 @@ const EntrySchema = z.object({
       }),
     )
     .optional(),
-  include_tools: z.array(z.string()).optional(),
-  includeTools: z.array(z.string()).optional(),
-  exclude_tools: z.array(z.string()).optional(),
-  excludeTools: z.array(z.string()).optional(),
-  sharing: z.enum(['identity', 'everyone', 'session']).optional(),
-  replay: z.enum(['safe', 'always', 'never']).optional(),
+  include_tools: names
+    .optional()
+    .describe('Names of tools to keep; * matches any run of characters.'),
+  includeTools: names.optional(),
+  exclude_tools: names.optional().describe('Names of tools to leave out; wins.'),
+  excludeTools: names.optional(),
+  sharing: z
+    .enum(['identity', 'everyone', 'session'])
+    .optional()
+    .describe('Who shares its connection. Default: identity.'),
+  replay: z
+    .enum(['safe', 'always', 'never'])
+    .optional()
+    .describe(
+      'Whether a call whose connection was lost is sent again. Default safe: only if it cannot run twice by that.',
+    ),
   timeouts: z
     .object({
-      connect_ms: positive.optional(),
-      list_ms: positive.optional(),
-      call_ms: positive.optional(),
-      call_max_ms: positive.optional(),
+      connect_ms: milliseconds.optional(),
+      list_ms: milliseconds.optional(),
+      call_ms: milliseconds.optional(),
+      call_max_ms: milliseconds.optional(),
     })
     .optional(),
 });
-type Entry = z.infer<typeof EntrySchema>;
+/** Keys of other clients are accepted and mean nothing here. */
+export const EntrySchema: z.ZodType<Entry, McpServerEntry> = entryShape;
+
+const ENTRY_KEYS = Object.keys(entryShape.shape);
+/** What else clients write into an entry, so that it is not taken for a slip of the pen. */
+const FOREIGN_KEYS = ['oauth', 'description', 'timeout', 'dev', 'name', 'alwaysAllow', 'trust'];
 
 /** Reads one entry. A broken one disables itself and says why; nothing is thrown, nothing is started. */
-export function readServerEntry(name: string, raw: unknown, context: EntryContext): ServerEntry {
-  const nothing = {
+export async function readServerEntry(
+  name: string,
+  raw: unknown,
+  context: EntryContext,
+): Promise<ServerEntry> {
+  const left = (problems: readonly Problem[], disabled = false): ServerEntry => ({
+    name,
+    origin: context.origin,
+    disabled,
+    required: (raw as McpServerEntry | null)?.required === true,
     lazy: false,
-    required: false,
     tools: undefined,
     include: undefined,
     exclude: undefined,
-  };
-  const broken = (problems: readonly Problem[]): ServerEntry => ({
-    ...nothing,
-    name,
-    origin: context.origin,
-    disabled: false,
     problems,
   });
+  const problems: Problem[] = [...slips(raw, context)];
+  const fail: Fail = (field, why, code = 'invalid-config') =>
+    void problems.push(context.problem(field, why, { code }));
   const parsed = EntrySchema.safeParse(raw);
   if (!parsed.success) {
-    return broken(
-      parsed.error.issues.map((issue) =>
-        context.problem(
-          'invalid-config',
-          issue.path.map(String),
-          `${issue.message} (${issue.path.join('.') || 'entry'})`,
-        ),
-      ),
-    );
+    for (const { path, message } of parsed.error.issues)
+      fail(path.map(String), `${message} (${path.join('.') || 'entry'})`);
+    return left(problems);
   }
   const entry = parsed.data;
   // Off wins: an entry that says both is not started by mistake.
-  if (entry.disabled === true || entry.enabled === false) return { ...broken([]), disabled: true };
+  if (entry.disabled === true || entry.enabled === false) return left([], true);
 
-  const missing: Problem[] = [];
-  const fill = (field: readonly string[], text: string): string => {
-    const expanded = expand(text, context.values);
-    if ('text' in expanded) return expanded.text;
-    const names = expanded.missing.join(', ');
-    missing.push(
-      context.problem(
-        'invalid-config',
-        field,
-        `${field.join('.')} needs ${names}, which is not set. Set it, or write \${NAME:-default}`,
-      ),
-    );
-    return '';
-  };
-  const config = toConfig(entry, context, fill);
-  if (missing.length > 0) return broken(missing);
-  if (typeof config === 'string') return broken([context.problem('invalid-config', [], config)]);
+  const config = await toConfig(entry, context, fail);
+  if (config === undefined) return left(problems);
   return {
-    name,
-    origin: context.origin,
+    ...left(problems),
     config,
-    disabled: false,
-    required: entry.required ?? false,
     lazy: entry.lazy ?? false,
     tools: entry.tools?.map(toDefinition),
     include: entry.include_tools ?? entry.includeTools,
     exclude: entry.exclude_tools ?? entry.excludeTools,
-    problems: [],
   };
 }
 
-/** The configuration, or what is wrong with it. */
-function toConfig(
+/** Unknown keys that are almost known ones. */
+function slips(raw: unknown, context: EntryContext): readonly Problem[] {
+  if (typeof raw !== 'object' || raw === null) return [];
+  return Object.keys(raw).flatMap((key) => {
+    if (ENTRY_KEYS.includes(key) || FOREIGN_KEYS.includes(key)) return [];
+    const meant = suggestion(key, ENTRY_KEYS);
+    return meant === ''
+      ? []
+      : [context.problem([key], `\`${key}\` means nothing here${meant}`, { severity: 'warning' })];
+  });
+}
+
+/** The configuration; `undefined` if something is wrong with it, which was told then. */
+async function toConfig(
   entry: Entry,
-  { base }: EntryContext,
-  fill: (field: readonly string[], text: string) => string,
-): ServerConfig | string {
-  const { command, url, args = [], env = {}, cwd, headers = {}, sharing, replay, timeouts } = entry;
-  const fillAll = (field: string, map: Readonly<Record<string, string>>) =>
-    Object.fromEntries(Object.entries(map).map(([key, value]) => [key, fill([field, key], value)]));
+  context: EntryContext,
+  fail: Fail,
+): Promise<ServerConfig | undefined> {
+  const { base } = context;
+  const { command, url, args = [], env = {}, envFile, headers = {} } = entry;
+  const { cwd, sharing, replay, timeouts } = entry;
+  let complete = true;
+  const failed: Fail = (field, why, code) => {
+    complete = false;
+    fail(field, why, code);
+  };
+  const fill = async (field: readonly string[], text: string): Promise<string> => {
+    const expanded = await expand(text, context.values, context.placeholders);
+    if ('text' in expanded) return expanded.text;
+    const missing = expanded.missing.join(', ');
+    const remedy =
+      context.placeholders === 'shell' ? 'Set it, or write ${NAME:-default}' : 'Set it';
+    const why = `${field.join('.')} needs ${missing}, which is not set. ${remedy}`;
+    failed(field, why, 'env-missing');
+    return '';
+  };
+  const fillAll = async (field: string, map: Readonly<Record<string, string>>) => {
+    const filled: Record<string, string> = {};
+    for (const [key, value] of Object.entries(map)) filled[key] = await fill([field, key], value);
+    return filled;
+  };
   const options = {
     ...(sharing === undefined ? {} : { sharing }),
     ...(replay === undefined ? {} : { replay }),
     ...(timeouts === undefined ? {} : { timeouts: toTimeouts(timeouts) }),
   };
   const overHttp = entry.type !== undefined && entry.type !== 'stdio';
-  if (command !== undefined && url !== undefined)
-    return 'it has both `command` and `url`; keep one of them';
+  if (command !== undefined && url !== undefined) {
+    fail([], 'it has both `command` and `url`; keep one of them');
+    return undefined;
+  }
   if (command !== undefined && !overHttp) {
-    const program = fill(['command'], command);
-    return {
+    const program = await fill(['command'], command);
+    const filled: string[] = [];
+    for (const [i, arg] of args.entries()) filled.push(await fill(['args', String(i)], arg));
+    const file = envFile === undefined ? undefined : await fill(['envFile'], envFile);
+    const config: ServerConfig = {
       ...options,
       type: 'stdio',
       command: /^\.{1,2}[\\/]/.test(program) ? resolve(base, program) : program,
-      args: args.map((arg, i) => fill(['args', String(i)], arg)),
-      env: fillAll('env', env),
-      cwd: cwd === undefined ? base : fromBase(base, fill(['cwd'], cwd)),
+      args: filled,
+      env: {
+        ...(file === undefined ? {} : await variablesOf(resolve(base, file), failed)),
+        ...(await fillAll('env', env)),
+      },
+      cwd: cwd === undefined ? base : resolve(base, await fill(['cwd'], cwd)),
     };
+    return complete ? config : undefined;
   }
   if (url !== undefined && entry.type !== 'stdio') {
-    return {
+    const config: ServerConfig = {
       ...options,
       ...(entry.type === 'sse' ? { type: 'sse' as const } : {}),
       ...(entry.type !== undefined && entry.type !== 'sse' ? { type: 'http' as const } : {}),
-      url: fill(['url'], url),
-      headers: fillAll('headers', headers),
+      url: await fill(['url'], url),
+      headers: await fillAll('headers', headers),
     };
+    return complete ? config : undefined;
   }
-  return 'it needs a `command` (a program) or a `url` (a server over HTTP) that fits its `type`';
+  fail([], 'it needs a `command` (a program) or a `url` (a server over HTTP) that fits its `type`');
+  return undefined;
 }
 
-const fromBase = (base: string, path: string): string =>
-  isAbsolute(path) ? path : resolve(base, path);
+async function variablesOf(file: string, fail: Fail): Promise<Readonly<Record<string, string>>> {
+  try {
+    const parsed = parseEnv(await readFile(file, 'utf8'));
+    return Object.fromEntries(
+      Object.entries(parsed).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
+    );
+  } catch (error) {
+    fail(['envFile'], `envFile ${file} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+    return {};
+  }
+}
 
 function toTimeouts(given: NonNullable<Entry['timeouts']>): NonNullable<ServerConfig['timeouts']> {
   const { connect_ms, list_ms, call_ms, call_max_ms } = given;
@@ -207,13 +342,4 @@ function toDefinition(tool: NonNullable<Entry['tools']>[number]): ToolDefinition
     ...(description === undefined ? {} : { description }),
     inputSchema: inputSchema ?? input_schema ?? { type: 'object' },
   };
-}
-
-/** A problem of a configuration that has no file: one given in code. */
-export function codeProblem(source: string, field: readonly string[], why: string): Problem {
-  const where = field.length === 0 ? '' : ` (${field.join('.')})`;
-  return problemFrom(
-    source,
-    new PatchbayError('invalid-config', `"${source}" is left out${where}: ${why}.`),
-  );
 }

@@ -5,7 +5,9 @@ import {
   type Json,
   type SessionState,
 } from '@patchbay/protocols';
-import type { ExtensionRegistry, ViewOptions } from '@patchbay/registry';
+import type { ExtensionRegistry, NameFilter, ViewOptions } from '@patchbay/registry';
+
+import type { McpServerEntry } from './server-entry.ts';
 
 /** What narrows a view of a session: as in the registry, without the identity, which the session has. */
 export type SessionViewOptions = Omit<ViewOptions, 'identity'>;
@@ -38,8 +40,10 @@ export interface Session extends AsyncDisposable {
 export interface OpenSessionOptions {
   /** For whom calls are made. A session belongs to the identity that opened it first. */
   readonly identity?: Identity;
-  /** Skill folders of this session only. */
+  /** Skill folders of this session only. Taken, like servers, only when the session is new. */
   readonly skills?: readonly string[];
+  /** Servers of this session only, as in `mcp_servers`; one replaces a server of the same id for this session. */
+  readonly servers?: Readonly<Record<string, McpServerEntry>>;
   /** What an earlier session of this id remembered. Taken only when the session is new. */
   readonly restore?: { readonly [key: string]: Json };
 }
@@ -58,6 +62,13 @@ interface Entry {
   readonly identity: Identity | undefined;
   claims: number;
   timer: ReturnType<typeof setTimeout> | undefined;
+  /** Everything that is the session's own is registered. */
+  ready: Promise<void>;
+}
+
+export interface AgentFilters {
+  readonly tools: readonly NameFilter[];
+  readonly skills: readonly NameFilter[];
 }
 
 /** What sessions need of the host. */
@@ -65,7 +76,9 @@ export interface SessionHost {
   readonly registry: ExtensionRegistry;
   readonly idleMs: number;
   /** Registers what is the session's own. */
-  setUp(id: string, options: OpenSessionOptions): void;
+  setUp(id: string, options: OpenSessionOptions): Promise<void>;
+  /** What the configuration of an agent, and of those above it, lets it see. */
+  filtersOf(agent: string): AgentFilters;
   failed(id: string, error: unknown): void;
 }
 
@@ -95,6 +108,7 @@ export class Sessions {
     const entry = known ?? this.#create(id, options);
     entry.claims++;
     clearTimeout(entry.timer);
+    await entry.ready;
     return this.#claim(entry, options.identity);
   }
 
@@ -112,11 +126,12 @@ export class Sessions {
   }
 
   #create(id: string, options: OpenSessionOptions): Entry {
-    const entry: Entry = { id, identity: options.identity, claims: 0, timer: undefined };
-    this.#host.setUp(id, options);
-    if (options.restore !== undefined)
-      this.#host.registry.state({ session: id }).restore(options.restore);
+    const { identity, restore } = options;
+    if (restore !== undefined) this.#host.registry.state({ session: id }).restore(restore);
+    const ready = this.#host.setUp(id, options);
+    const entry: Entry = { id, identity, claims: 0, timer: undefined, ready };
     this.#entries.set(id, entry);
+    ready.catch(() => this.#end(entry));
     return entry;
   }
 
@@ -140,7 +155,18 @@ export class Sessions {
       view: (options = {}) => registry.view({ session: id }, { ...options, ...who }),
       agent: (name) => ({
         name,
-        view: (options = {}) => registry.view({ session: id, agent: name }, { ...options, ...who }),
+        view: (options = {}) => {
+          const own = this.#host.filtersOf(name);
+          return registry.view(
+            { session: id, agent: name },
+            {
+              ...options,
+              ...who,
+              tools: [...own.tools, ...listOf(options.tools)],
+              skills: [...own.skills, ...listOf(options.skills)],
+            },
+          );
+        },
       }),
       close,
       [Symbol.asyncDispose]: close,
@@ -170,3 +196,6 @@ export class Sessions {
     this.#closing.set(entry.id, closing);
   }
 }
+
+const listOf = (filter: NameFilter | readonly NameFilter[] | undefined): readonly NameFilter[] =>
+  filter === undefined ? [] : [filter].flat();

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 import { describe, expect, it } from 'vitest';
 
-import { expand, inputsIn } from '../src/expand.ts';
+import { expand } from '../src/expand.ts';
 
 const rows = JSON.parse(
   readFileSync(new URL('fixtures/claude-code-25563/expand.json', import.meta.url), 'utf8'),
@@ -10,7 +10,8 @@ const rows = JSON.parse(
 
 const values = (env: Record<string, string>, inputs: Record<string, string> = {}) => ({
   env,
-  input: (id: string) => inputs[id],
+  folder: '/work/project',
+  input: async (id: string) => inputs[id],
 });
 
 /** What the report leaves to the documentation, as ours says it. */
@@ -23,9 +24,9 @@ const DOCUMENTED: Readonly<Record<string, object>> = {
 };
 
 describe('placeholders', () => {
-  it.each(rows)('claude-code-25563: %s with %j', (text, env, expected) => {
+  it.each(rows)('claude-code-25563: %s with %j', async (text, env, expected) => {
     const known = DOCUMENTED[text] ?? { text: expected };
-    expect(expand(text, values(env))).toEqual(known);
+    expect(await expand(text, values(env))).toEqual(known);
   });
 
   it.each([
@@ -41,11 +42,28 @@ describe('placeholders', () => {
     ['${A:-never closed', { text: '${A:-never closed' }],
     ['${constructor}', { missing: ['constructor'] }],
     ['${}', { text: '${}' }],
-  ])('%s', (text, expected) => {
-    expect(expand(text, values({ A: '1' }, { token: 'secret' }))).toEqual(expected);
+    ['${workspaceFolder}/x', { text: '/work/project/x' }],
+    ['${workspaceFolderBasename}', { text: 'project' }],
+    ['${env:workspaceFolder}', { missing: ['workspaceFolder'] }],
+  ])('%s', async (text, expected) => {
+    expect(await expand(text, values({ A: '1' }, { token: 'secret' }))).toEqual(expected);
   });
 
-  it('are found where they ask for an input', () => {
-    expect(inputsIn('Bearer ${input:a} ${input:b-c}')).toEqual(['a', 'b-c']);
+  it('ask for nothing that is not needed', async () => {
+    const asked: string[] = [];
+    const input = async (id: string) => (asked.push(id), 'answer');
+    const given = { ...values({ A: '1' }), input };
+    expect(await expand('${A:-${input:x}} ${B:-${input:y}}', given)).toEqual({ text: '1 answer' });
+    expect(asked).toEqual(['y']);
+  });
+
+  it.each([
+    ['{env:A} {env:B}', { missing: ['B'] }],
+    ['{env:A}{env:A}', { text: '11' }],
+    ['${A} {A} {env:}', { text: '${A} {A} {env:}' }],
+    ['{file:./no-such-file}', { missing: ['the file ./no-such-file'] }],
+    ['${env:A}', { text: '$1' }],
+  ])('of OpenCode: %s', async (text, expected) => {
+    expect(await expand(text, values({ A: '1' }), 'opencode')).toEqual(expected);
   });
 });

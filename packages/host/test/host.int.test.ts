@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { createHost, formatProblems, type HostOptions } from '@patchbay/host';
+import { createHost, formatProblems, type Host, type HostOptions } from '@patchbay/host';
 import { defineTool, type Problem } from '@patchbay/protocols';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
@@ -119,6 +119,16 @@ describe('configuration files', () => {
     expect(problems).toMatchObject([{ source: 'a', code: 'duplicate-id' }]);
   });
 
+  it('a server of a name that is taken, or of none, is a problem', async () => {
+    await skill('.agents/skills', 'a');
+    await write('.mcp.json', { mcpServers: { skills: who('x'), '': who('y'), fine: who('z') } });
+    await using host = await open();
+    const { tools, skills } = await host.registry.view().compile();
+    expect(tools.map(({ definition: { name } }) => name)).toContain('fine__who');
+    expect(skills).toHaveLength(1);
+    expect(problems.map(({ code }) => code)).toEqual(['duplicate-id', 'invalid-id']);
+  });
+
   it('roo-code-2797: servers that are off are not started, whatever says so', async () => {
     await cp(fixture('roo-code-2797'), root, { recursive: true });
     await cp(join(root, 'disabled.mcp.json'), join(root, '.mcp.json'));
@@ -144,6 +154,91 @@ describe('configuration files', () => {
     expect(view.problems.find(({ source }) => source === 'no-dir')?.message).toContain(
       'working directory',
     );
+  });
+});
+
+describe('an edited configuration', () => {
+  const tools = async (host: Host) =>
+    (await host.registry.view().compile()).tools.map(({ definition }) => definition.name);
+  const pids = (host: Host) =>
+    Object.fromEntries(host.inspect().connections.map(({ server, pid }) => [server, pid] as const));
+  const alive = (pid: number) => {
+    try {
+      return process.kill(pid, 0);
+    } catch {
+      return false;
+    }
+  };
+  const labelled = (name: string, more: object = {}) => ({ ...who(name), ...more });
+
+  it('roo-code-2797: a server that is switched off ends, one that is switched on starts, the others stay', async () => {
+    const file = (a: object, e: object) =>
+      write('.mcp.json', {
+        mcpServers: { a: labelled('a', a), e: labelled('e', e), kept: labelled('kept') },
+      });
+    await file({ disabled: true }, {});
+    await using host = await open();
+    await using session = await host.openSession('s');
+    const view = session.view();
+    expect((await view.compile()).tools.map(({ id }) => id.capability)).toEqual(['e', 'kept']);
+    const before = host.inspect().connections.map(({ pid }) => pid!);
+    await file({}, { disabled: true });
+    for await (const { capability, kind } of view.changes())
+      if (capability === 'a' && kind === 'registered') break;
+    expect((await view.compile()).tools.map(({ id }) => id.capability)).toEqual(['a', 'kept']);
+    await expect.poll(() => before.filter(alive)).toHaveLength(1);
+    const after = host.inspect().connections.map(({ pid }) => pid!);
+    expect(after.filter((pid) => before.includes(pid))).toHaveLength(1);
+    expect(host.inspect().servers.map(({ id, state }) => [id, state])).toEqual([
+      ['a', 'on'],
+      ['e', 'disabled'],
+      ['kept', 'on'],
+    ]);
+  });
+
+  it('is applied when files appear, change and go', async () => {
+    await using host = await open({ watch: false });
+    expect(await tools(host)).toEqual([]);
+    await write('.vscode/mcp.json', { servers: { b: who('b') } });
+    await write('patchbay.yaml', 'skills: { folders: [./team], defaults: false }\n');
+    await skill('team', 'one');
+    await host.reload();
+    expect(await tools(host)).toContain('b__who');
+    expect((await host.registry.view().compile()).skills.map(({ name }) => name)).toEqual(['one']);
+    const before = pids(host);
+    await host.reload();
+    expect(pids(host)).toEqual(before);
+    await rm(join(root, '.vscode'), { recursive: true });
+    await rm(join(root, 'patchbay.yaml'));
+    await host.reload();
+    expect(await tools(host)).toEqual([]);
+    await expect.poll(() => host.inspect().connections).toEqual([]);
+  });
+
+  it('says what is wrong with it, once, and goes on with the rest', async () => {
+    await write('.mcp.json', { mcpServers: { a: who('a') } });
+    await using host = await open({ watch: false });
+    await write('.mcp.json', '{ "mcpServers": {');
+    await Promise.all([host.reload(), host.reload()]);
+    expect(problems).toMatchObject([{ source: '.mcp.json', code: 'invalid-config' }]);
+    expect(await tools(host)).toEqual(['a__who']);
+    await write('.mcp.json', { mcpServers: { a: { ...who('a'), args: 7 }, b: who('b') } });
+    await host.reload();
+    expect(await tools(host)).toEqual(['b__who']);
+    expect(host.inspect().problems).toMatchObject([{ source: 'a' }]);
+  });
+
+  it('two servers of one configuration keep their one connection when one of them goes', async () => {
+    await write('.mcp.json', { mcpServers: { a: who('same'), b: who('same') } });
+    await using host = await open({ watch: false });
+    expect(await tools(host)).toEqual(['a__who', 'b__who']);
+    expect(host.inspect().connections).toHaveLength(1);
+    await write('.mcp.json', { mcpServers: { b: who('same') } });
+    await host.reload();
+    const { callTool } = await host.registry.view().compile();
+    expect(textOf(await callTool('b__who', {}))).toBe('same');
+    await callTool('b__who', {});
+    expect(host.inspect().connections).toHaveLength(1);
   });
 });
 
@@ -260,6 +355,34 @@ describe('sessions', () => {
     await expect.poll(() => host.inspect().sessions).toEqual([]);
   });
 
+  it('have servers of their own, and end with them', async () => {
+    await using host = await open({ config: { mcp_servers: { x: who('of all') } } });
+    const session = await host.openSession('s', {
+      servers: { x: who('of the session'), y: who('y'), broken: { args: ['z'] } },
+    });
+    const other = await host.openSession('t');
+    const call = async (one: typeof session, name: string) =>
+      textOf(await (await one.view().compile()).callTool(name, {}));
+    expect(await call(session, 'x__who')).toBe('of the session');
+    expect(await call(session, 'y__who')).toBe('y');
+    expect(await call(other, 'x__who')).toBe('of all');
+    expect((await other.view().compile()).tools).toHaveLength(1);
+    expect(problems).toMatchObject([{ source: 'broken', code: 'invalid-config' }]);
+    await host.registry.close({ session: 's' });
+  });
+
+  it('opened by many at once are one, set up once', async () => {
+    await using host = await open();
+    const servers = { x: who('x') };
+    const sessions = await Promise.all(
+      Array.from({ length: 20 }, () => host.openSession('s', { servers })),
+    );
+    const compiled = await Promise.all(sessions.map((session) => session.view().compile()));
+    expect(compiled.every(({ tools }) => tools.length === 1)).toBe(true);
+    expect(host.inspect().connections).toHaveLength(1);
+    expect(host.inspect().sessions).toMatchObject([{ claims: 20 }]);
+  });
+
   it('remember what is restored, and are narrowed per view', async () => {
     await skill('.agents/skills', 'a');
     await using host = await open({ config: { mcp_servers: { x: who('x') } } });
@@ -278,6 +401,35 @@ describe('sessions', () => {
       .view({ tools: { exclude: ['x__*'] }, skills: { exclude: ['a'] } })
       .compile();
     expect([narrow.tools, narrow.skills]).toEqual([[], []]);
+  });
+});
+
+describe('agents of a configuration', () => {
+  it('have servers and skills of their own, and see only what their path lets them', async () => {
+    await skill('.agents/skills', 'everywhere');
+    await skill('coding', 'refactor');
+    await write(
+      'patchbay.yaml',
+      `mcp_servers: { all: ${JSON.stringify(who('all'))} }
+agents:
+  coder:
+    mcp_servers: { code: ${JSON.stringify(who('code'))} }
+    skills: { folders: [./coding], exclude: [every*] }
+  coder/reader:
+    tools: { exclude: ['code__*'] }
+`,
+    );
+    await using host = await open();
+    await using session = await host.openSession('s');
+    const seen = async (agent: string, options = {}) => {
+      const { tools, skills } = await session.agent(agent).view(options).compile();
+      const ids = new Set(tools.flatMap(({ id }) => ('capability' in id ? [id.capability] : [])));
+      return [...ids].filter((id) => id !== 'skills').concat(skills.map(({ name }) => name));
+    };
+    expect(await seen('writer')).toEqual(['all', 'everywhere']);
+    expect(await seen('coder')).toEqual(['all', 'code', 'refactor']);
+    expect(await seen('coder/reader')).toEqual(['all', 'refactor']);
+    expect(await seen('coder/reader', { tools: { include: ['code__*'] } })).toEqual(['refactor']);
   });
 });
 
@@ -309,6 +461,23 @@ describe('a host', () => {
       code: 'unavailable',
       details: { servers: ['must'] },
     });
+  });
+
+  it('can name the servers that have to be there, whatever the configuration says', async () => {
+    await using host = await open({
+      config: {
+        mcp_servers: {
+          good: who('good'),
+          off: { ...who('off'), disabled: true },
+          unset: { ...who('x'), env: { A: '${NOT_SET}' }, required: true },
+        },
+      },
+    });
+    const failed = await host.ready({ servers: ['good', 'off', 'none'] }).catch((e: unknown) => e);
+    expect(failed).toMatchObject({ details: { servers: ['unset', 'off', 'none'] } });
+    expect(String(failed)).toMatch(
+      /unset: .*NOT_SET.*off: it is disabled.*none: there is no server/,
+    );
   });
 
   it('ends with everything, and is closed then', async () => {

@@ -10,12 +10,12 @@ export interface NameFilter {
   readonly exclude?: readonly string[];
 }
 
-/** Narrows what a view shows. It can take away, never add. */
+/** Narrows what a view shows. It can take away, never add: of several filters a name has to pass every one. */
 export interface ViewFilter {
   /** By the name that a model sees: `github__*`. */
-  readonly tools?: NameFilter;
+  readonly tools?: NameFilter | readonly NameFilter[];
   /** By the skill's name. */
-  readonly skills?: NameFilter;
+  readonly skills?: NameFilter | readonly NameFilter[];
 }
 
 /** Who looks: everything that two views must have in common to see the same. */
@@ -36,8 +36,13 @@ export function makeViewer(viewer: Omit<Viewer, 'key'>): Viewer {
   return { ...viewer, key: describeScope(viewer.scope) + filter };
 }
 
-export function passes(filter: NameFilter | undefined, name: string): boolean {
-  if (filter === undefined) return true;
-  if (filter.include !== undefined && !matchesAny(filter.include, name)) return false;
-  return filter.exclude === undefined || !matchesAny(filter.exclude, name);
+export function passes(
+  filters: NameFilter | readonly NameFilter[] | undefined,
+  name: string,
+): boolean {
+  if (filters === undefined) return true;
+  return [filters].flat().every(({ include, exclude }) => {
+    if (include !== undefined && !matchesAny(include, name)) return false;
+    return exclude === undefined || !matchesAny(exclude, name);
+  });
 }
