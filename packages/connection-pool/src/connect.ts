@@ -12,10 +12,12 @@ import { ClientLink } from './client-link.ts';
 import { isHttp, isInjected, isStdio, serverName } from './connection-key.ts';
 import { withDeadline } from './deadline.ts';
 import type { ExitGuard } from './exit-guard.ts';
-import type { HttpKind } from './http/http-carrier.ts';
+import type { HttpKind, HttpRequests } from './http/http-carrier.ts';
+import type { AllowAddress } from './http/public-address.ts';
 import { injectedLink } from './injected-link.ts';
 import type { Link, LinkEvents } from './link.ts';
-import { makeRedactor } from './redact.ts';
+import { MAX_TIMER_MS } from './pause.ts';
+import { makeRedactor, redacted } from './redact.ts';
 import { announced } from './server-requests.ts';
 
 type Sdk = typeof import('@modelcontextprotocol/client');
@@ -24,6 +26,7 @@ export interface ConnectOptions {
   readonly clientInfo: { readonly name: string; readonly version: string };
   readonly connectMs: number;
   readonly maxLineBytes: number;
+  readonly allowAddress: AllowAddress | undefined;
   /** Answers to what servers ask. */
   readonly handlers: ServerRequestHandlers;
   /** Headers for this asker. */
@@ -37,8 +40,6 @@ export interface ConnectOptions {
 }
 
 const PROBE_MS = 5_000;
-/** The client has timers too; ours decide. */
-const NEVER_MS: number = 2 ** 31 - 1;
 
 /**
  * Connects to a server.
@@ -80,11 +81,12 @@ async function connectHttp(
     import('./http/http-carrier.ts'),
   ]);
   httpUrl(config.url);
+  const requests = await requestsOf(config, options);
   let first: PatchbayError | undefined;
   for (const kind of httpKinds(config)) {
     try {
       const make = (told: CarrierEvents) =>
-        httpCarrier(sdk, config, kind satisfies HttpKind, options.headers, told);
+        httpCarrier(sdk, config, kind satisfies HttpKind, requests(), told);
       return await connectOver(make, sdk, config, options, events);
     } catch (thrown) {
       const { error, cause } = thrown as Failure;
@@ -94,6 +96,19 @@ async function connectHttp(
     }
   }
   throw first!;
+}
+
+/** How requests are sent: by the program's own `fetch`, by Node's, or by one that looks where they go. */
+async function requestsOf(
+  { fetch }: HttpServerConfig,
+  { headers, allowAddress, maxLineBytes: maxBytes }: ConnectOptions,
+): Promise<() => HttpRequests> {
+  if (fetch === undefined && allowAddress !== undefined) {
+    const { checkedFetch } = await import('./http/checked-fetch.ts');
+    return () => ({ headers, maxBytes, ...checkedFetch(allowAddress) });
+  }
+  const close = async () => undefined;
+  return () => ({ headers, maxBytes, fetch: fetch ?? globalThis.fetch, close });
 }
 
 /** A failed attempt: what it means, and what it came from. */
@@ -111,7 +126,7 @@ async function connectOver(
 ): Promise<Link> {
   const redact = makeRedactor(config, options.headers);
   const carrier = makeCarrier({
-    onNoise: (sample) => events.onNoise(redact(sample)),
+    onNoise: (sample) => events.onNoise(redact(sample).slice(0, 200)),
     onDeaf: events.onDeaf,
     onGap: () => link.tellGap(),
   });
@@ -122,7 +137,8 @@ async function connectOver(
       { idleMs: options.connectMs, signal: options.signal, what: 'connecting' },
       ({ signal }) =>
         client.connect(carrier.transport, {
-          timeout: NEVER_MS,
+          // The client has timers too; ours decide.
+          timeout: MAX_TIMER_MS,
           signal,
           ...(options.era === 'legacy' ? { prior: { kind: 'legacy' } as const } : {}),
         }),
@@ -130,7 +146,7 @@ async function connectOver(
   } catch (cause) {
     await carrier.close({ abandon: true });
     const error = connectError(cause, link.lastError, config, redact(carrier.stderrTail));
-    throw { error, cause } satisfies Failure;
+    throw { error: redacted(error, redact), cause } satisfies Failure;
   }
   link.opened();
   return link;
@@ -141,7 +157,8 @@ function clientOptions({ connectMs, handlers }: ConnectOptions): ClientOptions {
     capabilities: announced(handlers),
     versionNegotiation: {
       mode: 'auto',
-      probe: { timeoutMs: Math.min(PROBE_MS, connectMs) },
+      // What is left of the time is for an older server that does not answer questions that it does not know.
+      probe: { timeoutMs: Math.min(PROBE_MS, connectMs / 2) },
     },
   };
 }

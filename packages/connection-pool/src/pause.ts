@@ -1,5 +1,5 @@
-/** Longest time that a timer can be set to. */
-const MAX_TIMER_MS: number = 2 ** 31 - 1;
+/** Longest time that a timer can be set to, in milliseconds; one for longer would go off at once. */
+export const MAX_TIMER_MS: number = 2 ** 31 - 1;
 
 /** Waits for something shared; giving up does not end it for the others. Rejects with the reason of `signal`. */
 export async function abortable<T>(

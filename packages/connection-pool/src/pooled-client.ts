@@ -258,7 +258,7 @@ function cannotSend(error: unknown): error is PatchbayError {
   return (
     PatchbayError.isInstance(error) &&
     error.code === 'connection-lost' &&
-    error.details?.['neverRan'] === true
+    (error.details?.['neverRan'] === true || error.details?.['sessionEnded'] === true)
   );
 }
 

@@ -13,30 +13,32 @@ import { isStdio } from './connection-key.ts';
 import { connect, type ConnectOptions } from './connect.ts';
 import { Health } from './health.ts';
 import type { Link, LinkEvents } from './link.ts';
-import { abortable, pause } from './pause.ts';
+import { abortable, MAX_TIMER_MS, pause } from './pause.ts';
 import { PooledClient } from './pooled-client.ts';
 import type { Slots } from './slots.ts';
+import type { Thrashing } from './thrashing.ts';
 
 /** What a shared connection needs of its pool. */
 export interface SharedConnectionHost {
   readonly backOff: BackOff;
   readonly idleMs: number;
   readonly slots: Slots;
+  readonly thrashing: Thrashing;
   readonly connectOptions: Pick<
     ConnectOptions,
-    'clientInfo' | 'maxLineBytes' | 'handlers' | 'guard'
+    'clientInfo' | 'maxLineBytes' | 'allowAddress' | 'handlers' | 'guard'
   >;
   readonly random: () => number;
   /** Numbers that no other connection of the pool has had. */
   nextGeneration(): number;
   problem(problem: Problem): void;
-  /** It is idle, and closed for the sake of another process. */
-  makesRoom(connection: SharedConnection): void;
-  /** It was idle for long enough, or made room: the pool forgets it. */
-  ended(connection: SharedConnection): void;
+  /** Nobody can use it any more. `end` settles when nothing of it is left. */
+  ended(connection: SharedConnection, end: Promise<void>): void;
 }
 
 const CONNECT_MS = 30_000;
+/** So long it is believed that a server is still an older one. */
+const ERA_MS: number = 7 * 24 * 3_600_000;
 const CONNECTION_CHANGED = 'patchbay/connection';
 
 /**
@@ -44,6 +46,8 @@ const CONNECTION_CHANGED = 'patchbay/connection';
  * was idle for long enough.
  */
 export class SharedConnection {
+  /** Secret: it holds environment and headers. */
+  readonly key: string;
   readonly config: ServerConfig;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #host: SharedConnectionHost;
@@ -52,7 +56,8 @@ export class SharedConnection {
   #connecting: Promise<Link> | undefined;
   readonly #health: Health;
   #wasReady = false;
-  #era: ConnectOptions['era'];
+  #info: Link['info'] = { capabilities: {} };
+  #era: { readonly is: ConnectOptions['era']; readonly since: number } | undefined;
   /** Whether a process that dies of the first question is started once more. */
   #respawn = true;
   /** The link replaces one over which nothing could be sent any more. If that is true of this one too, it is no use. */
@@ -74,10 +79,12 @@ export class SharedConnection {
   readonly #clients = new Map<string, McpClient>();
 
   constructor(
+    key: string,
     config: ServerConfig,
     headers: Readonly<Record<string, string>>,
     host: SharedConnectionHost,
   ) {
+    this.key = key;
     this.config = config;
     this.#headers = headers;
     this.#host = host;
@@ -88,12 +95,16 @@ export class SharedConnection {
     return this.#leases === 0 && this.#inFlight === 0 && this.#connecting === undefined;
   }
 
-  get isClosed(): boolean {
-    return this.#closing !== undefined;
+  /** Its process can be ended: nothing is under way, and no session that is open counts on its state. */
+  get canMakeRoom(): boolean {
+    const { sharing } = this.config;
+    const isQuiet = this.#inFlight === 0 && this.#connecting === undefined;
+    return isQuiet && this.#link?.pid !== undefined && (this.isIdle || sharing !== 'session');
   }
 
+  /** Who the server said it is, when it was connected last. */
   get info(): Link['info'] {
-    return this.#link?.info ?? { capabilities: {} };
+    return this.#info;
   }
 
   status(): ConnectionStatus {
@@ -156,8 +167,24 @@ export class SharedConnection {
     this.#rest();
   }
 
+  /** Ends its process for the sake of another one. If somebody still has a lease, the next use starts it again. */
+  makeRoom(): void {
+    this.#host.thrashing.closed(this.key);
+    if (this.isIdle) {
+      void this.close();
+      return;
+    }
+    const link = this.#link!;
+    this.#link = undefined;
+    this.#ending(this.#end(link));
+    this.#to('idle');
+  }
+
   close(): Promise<void> {
-    this.#closing ??= this.#close();
+    if (this.#closing === undefined) {
+      this.#closing = this.#close();
+      this.#host.ended(this, this.#closing);
+    }
     return this.#closing;
   }
 
@@ -168,8 +195,7 @@ export class SharedConnection {
     await this.#connecting?.catch(() => undefined);
     const link = this.#link;
     this.#link = undefined;
-    this.#host.ended(this);
-    if (link !== undefined) await this.#end(link);
+    if (link !== undefined) this.#ending(this.#end(link));
     await Promise.all(this.#endings);
   }
 
@@ -183,7 +209,8 @@ export class SharedConnection {
     this.#health.check();
     this.#connecting ??= this.#connect().finally(() => {
       this.#connecting = undefined;
-      this.#rest();
+      // Whoever waited for it goes first.
+      setImmediate(() => this.#rest());
     });
     return abortable(this.#connecting, signal);
   }
@@ -201,12 +228,15 @@ export class SharedConnection {
         this.#health.recovered(!this.#replaces);
         this.#wasReady = true;
         this.#respawn = true;
-        this.#era = link.info.era;
+        this.#info = link.info;
+        this.#era ??= { is: link.info.era, since: Date.now() };
         this.generation = this.#host.nextGeneration();
         if (this.#closing === undefined) this.#to('ready');
         return link;
       } catch (thrown) {
         const error = toPatchbayError(thrown, 'connect-failed');
+        // It may not be any more what it was.
+        this.#era = undefined;
         if (this.#closing !== undefined) throw closed();
         if (error.code === 'aborted') {
           this.#to('idle');
@@ -225,7 +255,11 @@ export class SharedConnection {
     const { slots, connectOptions } = this.#host;
     const { signal } = this.#ended;
     const counted = isStdio(this.config);
-    if (counted) await this.#queue();
+    if (counted) {
+      await this.#queue();
+      this.#host.thrashing.made(this.key);
+    }
+    if (this.#era !== undefined && Date.now() - this.#era.since > ERA_MS) this.#era = undefined;
     let link: Link | undefined;
     try {
       const events: LinkEvents = {
@@ -241,7 +275,7 @@ export class SharedConnection {
           ...connectOptions,
           connectMs,
           headers: this.#headers,
-          era: this.#era,
+          era: this.#era?.is,
           respawn: this.#respawn,
           signal,
         },
@@ -334,16 +368,16 @@ export class SharedConnection {
   #rest(): void {
     if (this.#leases === 0 && this.#inFlight === 0)
       this.#queueing?.abort(new PatchbayError('aborted', 'Nobody waits for it any more.'));
-    if (!this.isIdle || this.#closing !== undefined) return;
-    clearTimeout(this.#idleTimer);
+    if (this.#closing !== undefined) return;
     this.usedAt = Date.now();
-    if (this.#closeWhenIdle) {
+    if (this.canMakeRoom && this.#host.slots.isWanted) {
+      this.makeRoom();
+    } else if (this.isIdle && this.#closeWhenIdle) {
       void this.close();
-    } else if (this.#host.slots.isWanted && isStdio(this.config)) {
-      this.#host.makesRoom(this);
-      void this.close();
-    } else if (Number.isFinite(this.#host.idleMs)) {
-      this.#idleTimer = setTimeout(() => void this.close(), this.#host.idleMs);
+    } else if (this.isIdle && Number.isFinite(this.#host.idleMs)) {
+      clearTimeout(this.#idleTimer);
+      const idleMs = Math.min(this.#host.idleMs, MAX_TIMER_MS);
+      this.#idleTimer = setTimeout(() => void this.close(), idleMs);
       (this.#idleTimer as { unref?: () => void }).unref?.();
     }
   }

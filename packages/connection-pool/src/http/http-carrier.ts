@@ -1,6 +1,7 @@
 import { PatchbayError, type HttpServerConfig } from '@patchbay/protocols';
 
 import type { Carrier, CarrierEvents } from '../carrier.ts';
+import { limited } from './limited.ts';
 import { lossAwareHttp } from './loss-aware-http.ts';
 
 type Sdk = typeof import('@modelcontextprotocol/client');
@@ -25,13 +26,23 @@ export function speaksOldTransport(error: unknown): boolean {
 /** @throws PatchbayError `invalid-config` */
 export function httpUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
-    throw new PatchbayError(
-      'invalid-config',
-      'The `url` of a server must begin with http:// or https://.',
-    );
-  }
+  const refused = (why: string) =>
+    new PatchbayError('invalid-config', `The \`url\` of a server must ${why}.`);
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
+    throw refused('begin with http:// or https://');
+  if (url.username !== '' || url.password !== '')
+    throw refused('have no user and password in it: put them into `headers`');
   return url;
+}
+
+/** How the requests of a connection are sent. */
+export interface HttpRequests {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly fetch: typeof globalThis.fetch;
+  /** Longest message, in bytes. */
+  readonly maxBytes: number;
+  /** Ends the sockets that it opened. */
+  readonly close: () => Promise<void>;
 }
 
 /** A server that is reached over HTTP. */
@@ -39,25 +50,22 @@ export function httpCarrier(
   sdk: Sdk,
   config: HttpServerConfig,
   kind: HttpKind,
-  headers: Readonly<Record<string, string>>,
+  requests: HttpRequests,
   events: CarrierEvents,
 ): Carrier {
   const url = httpUrl(config.url);
-  const { fetch = globalThis.fetch } = config;
   return kind === 'sse'
-    ? sseCarrier(sdk, url, headers, fetch)
-    : streamableCarrier(sdk, url, headers, fetch, events);
+    ? sseCarrier(sdk, url, requests)
+    : streamableCarrier(sdk, url, requests, events);
 }
 
 function streamableCarrier(
   sdk: Sdk,
   url: URL,
-  headers: Readonly<Record<string, string>>,
-  fetch: typeof globalThis.fetch,
-  events: CarrierEvents,
+  requests: HttpRequests,
+  { onDeaf, onGap }: CarrierEvents,
 ): Carrier {
-  const { onDeaf, onGap } = events;
-  const transport = lossAwareHttp(sdk, url, { headers, fetch, onDeaf, onGap });
+  const transport = lossAwareHttp(sdk, url, { ...requests, onDeaf, onGap });
   let retired = false;
   return {
     transport,
@@ -76,6 +84,7 @@ function streamableCarrier(
       if (!retired && transport.sessionId !== undefined)
         await goodbye(transport.terminateSession());
       await transport.close();
+      await requests.close();
     },
   };
 }
@@ -84,12 +93,12 @@ function streamableCarrier(
 function sseCarrier(
   sdk: Sdk,
   url: URL,
-  headers: Readonly<Record<string, string>>,
-  fetch: typeof globalThis.fetch,
+  { headers, fetch, maxBytes, close }: HttpRequests,
 ): Carrier {
+  const tooLong = () => new Error(`a message of the server is longer than ${maxBytes} bytes`);
   const transport = new sdk.SSEClientTransport(url, {
     requestInit: { headers: { ...headers } },
-    fetch,
+    fetch: async (input, init) => limited(await fetch(input, init), maxBytes, tooLong),
   });
   let handler: ((error: Error) => void) | undefined;
   Object.defineProperty(transport, 'onerror', {
@@ -108,7 +117,10 @@ function sseCarrier(
     hasSession: false,
     lastAnswersMs: 0,
     retire: () => undefined,
-    close: () => transport.close(),
+    close: async () => {
+      await transport.close();
+      await close();
+    },
   };
 }
 

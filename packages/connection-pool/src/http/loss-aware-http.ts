@@ -1,6 +1,7 @@
 import type { JSONRPCMessage, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 
-import { LOST } from '../stand-in.ts';
+import { LOST, TOO_LARGE } from '../stand-in.ts';
+import { isEventStream, limited } from './limited.ts';
 
 type Sdk = typeof import('@modelcontextprotocol/client');
 
@@ -13,10 +14,14 @@ const FIRST_RESUME_MS = 250;
 const LASTING_MS = 10_000;
 /** So often in a row the stream of notifications may fail to open before it counts as lost. */
 const MAX_FAILURES = 3;
+/** Says to our own `fetch` which request it sends. It goes no further. */
+const WHICH = 'x-patchbay-request';
 
 export interface LossAwareOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly fetch: typeof globalThis.fetch;
+  /** Longest message, in bytes. */
+  readonly maxBytes: number;
   /** The stream of notifications is gone for good. */
   readonly onDeaf: () => void;
   /** It was lost and is open again. */
@@ -30,8 +35,8 @@ export interface LossAwareHttp extends StreamableHTTPClientTransport {
 
 /**
  * The official Streamable HTTP transport, with what a pool needs of it: a request whose stream ends, is cut, or cannot be
- * resumed is answered with an error at once instead of at its timeout (typescript-sdk#2739); all timers end with it; the
- * loss of the stream of notifications is told.
+ * resumed, or that is answered without an answer, gets an error at once instead of at its timeout (typescript-sdk#2739);
+ * so does one whose answer is too long; all timers end with it; the loss of the stream of notifications is told.
  */
 export function lossAwareHttp(sdk: Sdk, url: URL, options: LossAwareOptions): LossAwareHttp {
   const timers = new Set<ReturnType<typeof setTimeout>>();
@@ -44,9 +49,33 @@ export function lossAwareHttp(sdk: Sdk, url: URL, options: LossAwareOptions): Lo
   let short = 0;
   let failures = 0;
 
+  /** Requests that wait for their answer, and whether it may still come on a stream. */
+  const waiting = new Map<string, { readonly id: string | number; isStreamed: boolean }>();
+  /** Answers for the server. */
+  const standIn = (which: string | null, message: string, data: object) => {
+    const { id } = waiting.get(which ?? '') ?? {};
+    if (id === undefined) return;
+    transport.onmessage?.({ jsonrpc: '2.0', id, error: { code: -32_000, message, data } });
+  };
+
   const guardedFetch: typeof globalThis.fetch = async (input, init) => {
     if (retired) throw new Error('The server ended the session of this connection.');
-    if (init?.method !== 'GET') return options.fetch(input, init);
+    const headers = new Headers(init?.headers);
+    const which = headers.get(WHICH);
+    headers.delete(WHICH);
+    const response = await (init?.method === 'GET'
+      ? openStream(input, init)
+      : options.fetch(input, { ...init, headers }));
+    const request = waiting.get(which ?? '');
+    if (request !== undefined && response.ok) request.isStreamed = isEventStream(response);
+    return limited(response, options.maxBytes, () => {
+      const message = 'a message of the server is too long';
+      standIn(which, message, { [TOO_LARGE]: options.maxBytes });
+      return new Error(message);
+    });
+  };
+
+  const openStream = async (input: Parameters<typeof fetch>[0], init: RequestInit) => {
     const failed = () => {
       if (++failures === MAX_FAILURES && openedAt !== undefined) options.onDeaf();
     };
@@ -67,9 +96,7 @@ export function lossAwareHttp(sdk: Sdk, url: URL, options: LossAwareOptions): Lo
     }
   };
 
-  return new (class extends sdk.StreamableHTTPClientTransport implements LossAwareHttp {
-    /** Requests that wait for their answer. */
-    readonly #waiting = new Map<string | number, object>();
+  const transport = new (class extends sdk.StreamableHTTPClientTransport implements LossAwareHttp {
     #handler: StreamableHTTPClientTransport['onmessage'];
 
     constructor() {
@@ -105,7 +132,7 @@ export function lossAwareHttp(sdk: Sdk, url: URL, options: LossAwareOptions): Lo
             handler &&
             ((message: JSONRPCMessage) => {
               if ('id' in message && !('method' in message) && message.id !== undefined)
-                this.#waiting.delete(message.id);
+                waiting.delete(String(message.id));
               handler(message);
             });
         },
@@ -119,27 +146,24 @@ export function lossAwareHttp(sdk: Sdk, url: URL, options: LossAwareOptions): Lo
       if (Array.isArray(message) || !('id' in message) || !('method' in message))
         return super.send(message, sendOptions);
       const { id } = message;
-      const mark = {};
-      this.#waiting.set(id, mark);
+      const which = String(id);
+      const request = { id, isStreamed: false };
+      waiting.set(which, request);
       const lost = () => {
-        if (this.#waiting.get(id) !== mark) return;
-        this.#waiting.delete(id);
-        this.#handler?.({
-          jsonrpc: '2.0',
-          id,
-          error: { code: -32_000, message: 'no answer came', data: { [LOST]: true } },
-        });
+        if (waiting.get(which) === request) standIn(which, 'no answer came', { [LOST]: true });
       };
       try {
         await super.send(message, {
           ...sendOptions,
+          headers: { ...sendOptions?.headers, [WHICH]: which },
           onRequestStreamEnd: () => {
             sendOptions?.onRequestStreamEnd?.();
             lost();
           },
         });
+        if (!request.isStreamed) lost();
       } catch (error) {
-        this.#waiting.delete(id);
+        waiting.delete(which);
         throw error;
       }
     }
@@ -151,8 +175,9 @@ export function lossAwareHttp(sdk: Sdk, url: URL, options: LossAwareOptions): Lo
 
     override close(): Promise<void> {
       clearTimers();
-      this.#waiting.clear();
+      waiting.clear();
       return super.close();
     }
   })();
+  return transport;
 }

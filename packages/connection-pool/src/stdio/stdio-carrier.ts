@@ -1,3 +1,5 @@
+import type { ChildProcess } from 'node:child_process';
+
 import type { StdioServerConfig } from '@patchbay/protocols';
 
 import type { Carrier, CarrierEvents } from '../carrier.ts';
@@ -28,7 +30,11 @@ export function stdioCarrier(
     ...(cwd === undefined ? {} : { cwd }),
   });
   transport.onnoise = events.onNoise;
-  options.guard.add(transport);
+  const children: ChildProcess[] = [];
+  transport.onspawn = (child) => {
+    children.push(child);
+    options.guard.add(child);
+  };
   return {
     transport: transport as Carrier['transport'],
     get pid() {
@@ -42,7 +48,7 @@ export function stdioCarrier(
     retire: () => undefined,
     close: async ({ abandon } = {}) => {
       await transport.close(abandon === true ? ABANDON_MS : undefined);
-      options.guard.delete(transport);
+      for (const child of children) options.guard.delete(child);
     },
   };
 }

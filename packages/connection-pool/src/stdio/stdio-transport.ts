@@ -1,4 +1,4 @@
-import type { ChildProcessWithoutNullStreams } from 'node:child_process';
+import type { ChildProcess, ChildProcessWithoutNullStreams } from 'node:child_process';
 
 import { PatchbayError } from '@patchbay/protocols';
 
@@ -44,6 +44,8 @@ const DEFAULTS = {
 /** After 'exit' the last answer may still be in the pipe: read until it is quiet for so long, or for so long in all. */
 const AFTER_EXIT = { quietMs: 100, atMostMs: 1_000 };
 const PROBE = 'server/discover';
+/** How much of a line that is no message is handed on, in characters. */
+const SAMPLE = 2_000;
 
 /**
  * A transport to an MCP server in a child process, for any client that takes MCP transports. What sets it apart:
@@ -60,8 +62,11 @@ export class StdioTransport {
   onmessage?: ((message: never) => void) | undefined;
   onclose?: (() => void) | undefined;
   onerror?: ((error: Error) => void) | undefined;
-  /** A line that is no JSON-RPC message: a banner, a log. At most 200 characters of it. */
+  /** A line that is no JSON-RPC message: a banner, a log. The beginning of it. */
   onnoise?: ((sample: string) => void) | undefined;
+
+  /** A process was started: it is not known yet whether that succeeds. */
+  onspawn?: ((child: ChildProcess) => void) | undefined;
 
   readonly #options: StdioOptions & typeof DEFAULTS;
   #child: ChildProcessWithoutNullStreams | undefined;
@@ -149,8 +154,10 @@ export class StdioTransport {
 
   async #spawn(): Promise<void> {
     const { command, args, env, cwd, maxLineBytes } = this.#options;
-    const child = await startChild({ command, args, env, cwd });
-    this.#child = child;
+    const child = await startChild({ command, args, env, cwd }, (started) => {
+      this.#child = started;
+      this.onspawn?.(started);
+    });
     const stderr = new Tail(this.#options.stderrTailBytes);
     this.#stderr = stderr;
     const lines = new LineReader({
@@ -187,13 +194,13 @@ export class StdioTransport {
     try {
       parsed = JSON.parse(line);
     } catch {
-      this.onnoise?.(line.slice(0, 200));
+      this.onnoise?.(line.slice(0, SAMPLE));
       return;
     }
     // Servers of 2025-03-26 may send several messages in one line.
     for (const message of Array.isArray(parsed) ? parsed : [parsed]) {
       if (!isJsonRpc(message)) {
-        this.onnoise?.(line.slice(0, 200));
+        this.onnoise?.(line.slice(0, SAMPLE));
         continue;
       }
       if (this.#probe !== undefined && message.id === this.#probe && message.method === undefined)
@@ -272,7 +279,7 @@ export class StdioTransport {
 
   async #close(graceMs: number): Promise<void> {
     const child = this.#child;
-    if (child === undefined || this.#state === 'closed' || this.#state === 'new') {
+    if (child?.pid === undefined || this.#state === 'closed' || this.#state === 'new') {
       this.#state = 'closed';
       return;
     }
