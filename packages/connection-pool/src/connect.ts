@@ -89,10 +89,10 @@ async function connectHttp(
         httpCarrier(sdk, config, kind satisfies HttpKind, requests(), told);
       return await connectOver(make, sdk, config, options, events);
     } catch (thrown) {
-      const { error, cause } = thrown as Failure;
+      const { error, cause, hadSession } = thrown as Failure;
       // What the newer transport says is nearer to the truth than that the old one does not work either.
       first ??= error;
-      if (!speaksOldTransport(cause)) break;
+      if (hadSession || !speaksOldTransport(cause)) break;
     }
   }
   throw first!;
@@ -115,6 +115,8 @@ async function requestsOf(
 interface Failure {
   readonly error: PatchbayError;
   readonly cause: unknown;
+  /** It got as far as a session. */
+  readonly hadSession: boolean;
 }
 
 async function connectOver(
@@ -144,9 +146,10 @@ async function connectOver(
         }),
     );
   } catch (cause) {
+    const hadSession = carrier.hasSession;
     await carrier.close({ abandon: true });
     const error = connectError(cause, link.lastError, config, redact(carrier.stderrTail));
-    throw { error: redacted(error, redact), cause } satisfies Failure;
+    throw { error: redacted(error, redact), cause, hadSession } satisfies Failure;
   }
   link.opened();
   return link;

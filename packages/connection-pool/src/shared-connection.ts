@@ -387,9 +387,14 @@ function closed(): PatchbayError {
   return new PatchbayError('closed', 'The connection was closed.');
 }
 
-/** Whether waiting a little may help: not where nothing is free, nothing is there to start, or the server said no. */
+/** Whether waiting a little may help: not where nothing is free, nothing is there to start, or it is refused to us. */
 function mayPass({ code, details }: PatchbayError): boolean {
   const { status, errno } = details ?? {};
-  if (typeof status === 'number') return status >= 500 || status === 408 || status === 429;
-  return code !== 'pool-exhausted' && code !== 'invalid-config' && errno !== 'ENOENT';
+  return (
+    status !== 401 &&
+    status !== 403 &&
+    code !== 'pool-exhausted' &&
+    code !== 'invalid-config' &&
+    errno !== 'ENOENT'
+  );
 }

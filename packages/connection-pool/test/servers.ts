@@ -25,3 +25,14 @@ export function groupMembers(pgid: number): number {
     .map((line) => line.trim().split(/\s+/))
     .filter(([group, state]) => Number(group) === pgid && state?.startsWith('Z') === false).length;
 }
+
+/** Processes that a process started, and that are still there. */
+export function childrenOf(parent: number): readonly string[] {
+  const table = execFileSync('ps', ['-eo', 'ppid=,stat=,args=']).toString();
+  return table
+    .split('\n')
+    .map((line) => /^\s*(\d+)\s+(\S+)\s+(.*)$/.exec(line))
+    .filter((row) => Number(row?.[1]) === parent && row?.[2]?.startsWith('Z') === false)
+    .map((row) => row![3]!)
+    .filter((command) => !command.startsWith('ps '));
+}
