@@ -253,13 +253,11 @@ export class PooledClient implements McpClient {
   }
 }
 
-/** Nothing can be sent over this link: the server is not reached, or forgot us. */
+/** Nothing can be sent over this link: the server is not reached, does not listen any more, or forgot us. */
 function cannotSend(error: unknown): error is PatchbayError {
-  return (
-    PatchbayError.isInstance(error) &&
-    error.code === 'connection-lost' &&
-    (error.details?.['neverRan'] === true || error.details?.['sessionEnded'] === true)
-  );
+  if (!PatchbayError.isInstance(error) || error.code !== 'connection-lost') return false;
+  const { neverRan, sessionEnded, inputClosed } = error.details ?? {};
+  return neverRan === true || sessionEnded === true || inputClosed === true;
 }
 
 /** Whether a failed call may have had its effect. */

@@ -133,7 +133,12 @@ export class StdioTransport {
       stdin.write(line, (cause) => {
         if (cause == null) resolve();
         else
-          reject(new PatchbayError('connection-lost', 'The server closed its input.', { cause }));
+          reject(
+            new PatchbayError('connection-lost', 'The server closed its input.', {
+              cause,
+              details: { inputClosed: true },
+            }),
+          );
       });
     });
   }
