@@ -208,9 +208,17 @@ function reason(cause: unknown): string {
     return `it refused the credentials (HTTP ${status}). Mend its \`headers\`.`;
   if (!(cause instanceof Error)) return String(cause);
   if (PatchbayError.isInstance(cause)) return cause.message;
-  const inner: unknown = cause.cause;
-  const detail = inner instanceof Error && inner.message !== '' ? ` (${inner.message})` : '';
-  return `${cause.message}${detail}`;
+  const origin = originOf(cause);
+  return origin === cause || origin.message === ''
+    ? cause.message
+    : `${cause.message} (${origin.message})`;
+}
+
+/** The error that an error came from in the end: what the network said, not that `fetch` failed. */
+function originOf(error: Error): Error {
+  const { cause, errors } = error as { readonly cause?: unknown; readonly errors?: unknown };
+  const inner: unknown = cause ?? (Array.isArray(errors) ? errors[0] : undefined);
+  return inner instanceof Error ? originOf(inner) : error;
 }
 
 function statusOf(error: unknown): { readonly status?: number } {

@@ -72,10 +72,11 @@ export function requestError(thrown: unknown, facts: RequestFacts): PatchbayErro
   if (typeof status === 'number') return httpError(thrown, status, facts);
   const isNetwork = (error: unknown) => isNetworkCode(fieldOf(error, 'code'));
   const network = fieldOf(alongCauses(thrown, isNetwork), 'code') as string | undefined;
-  if (network !== undefined)
+  // `fetch` fails with a TypeError, whatever the reason.
+  if (network !== undefined || thrown instanceof TypeError)
     return connectionLost(thrown, what, {
-      errno: network,
-      ...(NEVER_SENT.has(network) ? { neverRan: true } : {}),
+      ...(network === undefined ? {} : { errno: network }),
+      ...(NEVER_SENT.has(network ?? '') ? { neverRan: true } : {}),
     });
   return refusedBy(thrown, facts, typeof code === 'number' ? { rpcCode: code } : {});
 }

@@ -14,8 +14,22 @@ const FIRST_RESUME_MS = 250;
 const LASTING_MS = 10_000;
 /** So often in a row the stream of notifications may fail to open before it counts as lost. */
 const MAX_FAILURES = 3;
-/** Says to our own `fetch` which request it sends. It goes no further. */
-const WHICH = 'x-patchbay-request';
+/** Says to our own `fetch` which message it sends. It goes no further. */
+const WHICH = 'x-patchbay-message';
+
+/** A message on its way, until its response has ended. */
+interface Sending {
+  /** Of a request. */
+  readonly id: string | number | undefined;
+  /**
+   * Ends it. (The official transport has one signal for all, on which Node 20 leaves a listener for each `fetch` until the
+   * next garbage collection, and warns of each above 1,500.)
+   */
+  readonly stop: AbortController;
+  isAnswered: boolean;
+  /** Its answer may still come. */
+  isStreamed: boolean;
+}
 
 export interface LossAwareOptions {
   readonly headers: Readonly<Record<string, string>>;
@@ -45,32 +59,31 @@ export function lossAwareHttp(sdk: Sdk, url: URL, options: LossAwareOptions): Lo
     timers.clear();
   };
   let retired = false;
+  let count = 0;
   let openedAt: number | undefined;
   let short = 0;
   let failures = 0;
 
-  /** Requests that wait for their answer, and whether it may still come on a stream. */
-  const waiting = new Map<string, { readonly id: string | number; isStreamed: boolean }>();
+  const sendings = new Map<string, Sending>();
   /** Answers for the server. */
-  const standIn = (which: string | null, message: string, data: object) => {
-    const { id } = waiting.get(which ?? '') ?? {};
-    if (id === undefined) return;
+  const standIn = ({ id, isAnswered }: Sending, message: string, data: object) => {
+    if (id === undefined || isAnswered) return;
     transport.onmessage?.({ jsonrpc: '2.0', id, error: { code: -32_000, message, data } });
   };
 
   const guardedFetch: typeof globalThis.fetch = async (input, init) => {
     if (retired) throw new Error('The server ended the session of this connection.');
     const headers = new Headers(init?.headers);
-    const which = headers.get(WHICH);
+    const sending = sendings.get(headers.get(WHICH) ?? '');
     headers.delete(WHICH);
+    const signal = sending?.stop.signal ?? init?.signal ?? null;
     const response = await (init?.method === 'GET'
       ? openStream(input, init)
-      : options.fetch(input, { ...init, headers }));
-    const request = waiting.get(which ?? '');
-    if (request !== undefined && response.ok) request.isStreamed = isEventStream(response);
+      : options.fetch(input, { ...init, headers, signal }));
+    if (sending !== undefined) sending.isStreamed = response.ok && isEventStream(response);
     return limited(response, options.maxBytes, () => {
       const message = 'a message of the server is too long';
-      standIn(which, message, { [TOO_LARGE]: options.maxBytes });
+      if (sending !== undefined) standIn(sending, message, { [TOO_LARGE]: options.maxBytes });
       return new Error(message);
     });
   };
@@ -132,7 +145,7 @@ export function lossAwareHttp(sdk: Sdk, url: URL, options: LossAwareOptions): Lo
             handler &&
             ((message: JSONRPCMessage) => {
               if ('id' in message && !('method' in message) && message.id !== undefined)
-                waiting.delete(String(message.id));
+                for (const one of sendings.values()) one.isAnswered ||= one.id === message.id;
               handler(message);
             });
         },
@@ -143,27 +156,31 @@ export function lossAwareHttp(sdk: Sdk, url: URL, options: LossAwareOptions): Lo
       message: JSONRPCMessage | JSONRPCMessage[],
       sendOptions?: SendOptions,
     ): Promise<void> {
-      if (Array.isArray(message) || !('id' in message) || !('method' in message))
-        return super.send(message, sendOptions);
-      const { id } = message;
-      const which = String(id);
-      const request = { id, isStreamed: false };
-      waiting.set(which, request);
-      const lost = () => {
-        if (waiting.get(which) === request) standIn(which, 'no answer came', { [LOST]: true });
+      const isRequest = !Array.isArray(message) && 'id' in message && 'method' in message;
+      const id = isRequest ? message.id : undefined;
+      const which = String(++count);
+      const sending = { id, stop: new AbortController(), isAnswered: false, isStreamed: false };
+      sendings.set(which, sending);
+      const ended = () => {
+        sendings.delete(which);
+        standIn(sending, 'no answer came', { [LOST]: true });
       };
+      const { requestSignal } = sendOptions ?? {};
+      requestSignal?.addEventListener('abort', () => sending.stop.abort(requestSignal.reason), {
+        once: true,
+      });
       try {
         await super.send(message, {
           ...sendOptions,
           headers: { ...sendOptions?.headers, [WHICH]: which },
           onRequestStreamEnd: () => {
             sendOptions?.onRequestStreamEnd?.();
-            lost();
+            ended();
           },
         });
-        if (!request.isStreamed) lost();
+        if (!sending.isStreamed) ended();
       } catch (error) {
-        waiting.delete(which);
+        sendings.delete(which);
         throw error;
       }
     }
@@ -175,7 +192,8 @@ export function lossAwareHttp(sdk: Sdk, url: URL, options: LossAwareOptions): Lo
 
     override close(): Promise<void> {
       clearTimers();
-      waiting.clear();
+      for (const { stop } of sendings.values()) stop.abort();
+      sendings.clear();
       return super.close();
     }
   })();
