@@ -15,7 +15,11 @@ export function makeRedactor(
   headers: Readonly<Record<string, string>>,
 ): Redact {
   const environment = isStdio(config) ? Object.values(config.env ?? {}) : [];
-  const query = isHttp(config) ? [...new URL(config.url).searchParams.values()] : [];
+  const { search, searchParams } = new URL(isHttp(config) ? config.url : 'http://none');
+  const query = [
+    ...searchParams.values(),
+    ...search.split('&').map((pair) => pair.slice(pair.indexOf('=') + 1)),
+  ];
   const tokens = Object.values(headers).flatMap((value) => [value, value.replace(/^\w+\s+/, '')]);
   const written = [...environment, ...query, ...tokens].flatMap((value) => [
     value,
