@@ -9,7 +9,7 @@ import {
 
 import type { Carrier, CarrierEvents } from './carrier.ts';
 import { ClientLink } from './client-link.ts';
-import { isHttp, isInjected, isStdio, serverName } from './connection-key.ts';
+import { isHttp, isStdio, serverName } from './connection-key.ts';
 import { withDeadline } from './deadline.ts';
 import type { ExitGuard } from './exit-guard.ts';
 import type { HttpKind, HttpRequests } from './http/http-carrier.ts';
@@ -50,10 +50,9 @@ export async function connect(
   options: ConnectOptions,
   events: LinkEvents,
 ): Promise<Link> {
-  if (isInjected(config)) return injectedLink(config.client, events);
   if (isStdio(config)) return connectStdio(config, options, events);
   if (isHttp(config)) return connectHttp(config, options, events);
-  throw new PatchbayError('invalid-config', 'A server needs a `command`, a `url` or a `client`.');
+  return injectedLink(config.client, events);
 }
 
 async function connectStdio(
@@ -66,9 +65,7 @@ async function connectStdio(
     import('./stdio/stdio-carrier.ts'),
   ]);
   const make = (told: CarrierEvents) => stdioCarrier(config, options, told);
-  return connectOver(make, sdk, config, options, events).catch((failure: Failure) => {
-    throw failure.error;
-  });
+  return connectOver(make, sdk, config, options, events);
 }
 
 async function connectHttp(
@@ -88,11 +85,10 @@ async function connectHttp(
       const make = (told: CarrierEvents) =>
         httpCarrier(sdk, config, kind satisfies HttpKind, requests(), told);
       return await connectOver(make, sdk, config, options, events);
-    } catch (thrown) {
-      const { error, cause, hadSession } = thrown as Failure;
+    } catch (error) {
       // What the newer transport says is nearer to the truth than that the old one does not work either.
-      first ??= error;
-      if (hadSession || !speaksOldTransport(cause)) break;
+      first ??= error as PatchbayError;
+      if (!speaksOldTransport(first.details)) break;
     }
   }
   throw first!;
@@ -109,14 +105,6 @@ async function requestsOf(
   }
   const close = async () => undefined;
   return () => ({ headers, maxBytes, fetch: fetch ?? globalThis.fetch, close });
-}
-
-/** A failed attempt: what it means, and what it came from. */
-interface Failure {
-  readonly error: PatchbayError;
-  readonly cause: unknown;
-  /** It got as far as a session. */
-  readonly hadSession: boolean;
 }
 
 async function connectOver(
@@ -146,10 +134,11 @@ async function connectOver(
         }),
     );
   } catch (cause) {
-    const hadSession = carrier.hasSession;
+    const { hasSession = false } = carrier;
     await carrier.close({ abandon: true });
-    const error = connectError(cause, link.lastError, config, redact(carrier.stderrTail));
-    throw { error: redacted(error, redact), cause, hadSession } satisfies Failure;
+    const stderr = redact(carrier.stderrTail ?? '').slice(-2_000);
+    const facts = { ...(stderr === '' ? {} : { stderr }), ...(hasSession ? { hasSession } : {}) };
+    throw redacted(connectError(cause, link.lastError, config, facts), redact);
   }
   link.opened();
   return link;
@@ -171,17 +160,16 @@ function connectError(
   thrown: unknown,
   lastError: unknown,
   config: StdioServerConfig | HttpServerConfig,
-  stderr: string,
+  facts: { readonly stderr?: string },
 ): PatchbayError {
   const own = PatchbayError.isInstance(thrown) ? thrown : undefined;
   const server = serverName(config);
-  const tail = stderr.slice(-2_000);
-  const said = tail === '' ? '' : ` It wrote: ${tail}`;
+  const said = facts.stderr === undefined ? '' : ` It wrote: ${facts.stderr}`;
   if (own?.code === 'timeout') {
     return new PatchbayError(
       'timeout',
       `${server} did not answer the handshake in time. Is it an MCP server?${said}`,
-      { cause: own, details: tail === '' ? {} : { stderr: tail } },
+      { cause: own, details: facts },
     );
   }
   // What says why a program cannot be started needs no more words.
@@ -192,7 +180,7 @@ function connectError(
   const cause = died ?? thrown;
   const details = {
     ...(PatchbayError.isInstance(cause) ? cause.details : {}),
-    ...(tail === '' ? {} : { stderr: tail }),
+    ...facts,
     ...statusOf(cause),
   };
   return new PatchbayError(

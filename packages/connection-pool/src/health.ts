@@ -34,8 +34,10 @@ export class Health {
     return this.#config.label ?? 'connection';
   }
 
-  to(state: Exclude<ConnectionStatus['state'], 'degraded'>): void {
-    this.#set(state, undefined);
+  to(state: ConnectionStatus['state'], retryAt?: number): void {
+    this.#state = state;
+    this.#since = Date.now();
+    this.#retryAt = retryAt;
   }
 
   /** Something failed. Returns how long to wait before the next attempt, in milliseconds: longer each time. */
@@ -59,7 +61,7 @@ export class Health {
   /** It is not tried again for so long. Returns the error for those who waited. */
   giveUp(error: PatchbayError, waitForMs: number): PatchbayError {
     const until = Date.now() + waitForMs;
-    this.#set('degraded', until);
+    this.to('degraded', until);
     return new PatchbayError(error.code, error.message, {
       cause: error.cause ?? error,
       source: this.name,
@@ -92,12 +94,6 @@ export class Health {
         ? {}
         : { lastError: problemFrom(this.name, this.#lastError) }),
     };
-  }
-
-  #set(state: ConnectionStatus['state'], retryAt: number | undefined): void {
-    this.#state = state;
-    this.#since = Date.now();
-    this.#retryAt = retryAt;
   }
 }
 

@@ -17,6 +17,7 @@ import { abortable, MAX_TIMER_MS, pause } from './pause.ts';
 import { PooledClient } from './pooled-client.ts';
 import type { Slots } from './slots.ts';
 import type { Thrashing } from './thrashing.ts';
+import { warning } from './warning.ts';
 
 /** What a shared connection needs of its pool. */
 export interface SharedConnectionHost {
@@ -350,19 +351,21 @@ export class SharedConnection {
   }
 
   #tell(method: string, params: unknown): void {
-    for (const listener of this.#listeners) listener(method, params);
+    for (const listener of this.#listeners) {
+      try {
+        listener(method, params);
+      } catch (error) {
+        // Whoever cannot listen is no reason to lose a connection.
+        this.#host.problem(problemFrom(this.#health.name, error));
+      }
+    }
   }
 
   /** Text where a message was expected is said once per connection, and does no harm. */
   #heardNoise(sample: string): void {
     if (this.#noise++ > 0) return;
     const message = `The server writes something else than messages to its output, for example: ${JSON.stringify(sample)}. It should write that to stderr.`;
-    this.#host.problem({
-      source: this.#health.name,
-      code: 'protocol-error',
-      severity: 'warning',
-      message,
-    });
+    this.#host.problem(warning(this.#health.name, message));
   }
 
   #rest(): void {

@@ -51,7 +51,10 @@ async function listen(answer: (req: IncomingMessage, res: ServerResponse, body: 
 function odd(call: (res: ServerResponse, message: Message, req: IncomingMessage) => void) {
   let calls = 0;
   const listening = listen((req, res, body) => {
-    if (req.method !== 'POST') return void res.writeHead(405).end();
+    if (req.method !== 'POST') {
+      res.writeHead(405).end();
+      return;
+    }
     const message = JSON.parse(body) as Message;
     const reply = (answer: object) =>
       res
@@ -154,8 +157,10 @@ describe.concurrent('an answer to a call', () => {
       const long = (id: unknown) =>
         JSON.stringify({ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text }] } });
       await using server = await odd((res, { id, params }) => {
-        if (params?.name === 'short') return void res.writeHead(200, json).end(result(id));
-        if (kind === 'json') return void res.writeHead(200, json).end(long(id));
+        if (params?.name === 'short' || kind === 'json') {
+          res.writeHead(200, json).end(params?.name === 'short' ? result(id) : long(id));
+          return;
+        }
         res.writeHead(200, { 'content-type': 'text/event-stream' });
         const step = { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info' } };
         if (kind !== 'sse') res.write(`data: ${JSON.stringify(step)}\n\n`);
@@ -353,8 +358,10 @@ describe.concurrent('a server that was replaced', () => {
     try {
       // A socket that was kept may break the first call; one without sessions answers it, in words of its own era.
       await http.client.callTool('echo', { text: 'two' }).catch(() => undefined);
-      await vi.waitFor(async () =>
-        expect(textOf(await http.client.callTool('echo', { text: 'three' }))).toBe('three'),
+      await vi.waitFor(
+        async () =>
+          expect(textOf(await http.client.callTool('echo', { text: 'three' }))).toBe('three'),
+        10_000,
       );
       expect(http.client.info.era).toBe(after);
     } finally {
@@ -405,40 +412,5 @@ describe.concurrent('a stream that can be resumed', () => {
     await http.pool.close();
     for (const error of await Promise.all(calls)) expect(error).toMatchObject({ code: 'closed' });
     await server.close();
-  });
-
-  it('is resumed soon, although the server wished for a long wait', async () => {
-    const server = await startHttp({});
-    await using http = await connected({ url: server.url });
-    const call = http.client.callTool(
-      'primed',
-      { resume: 'answer', retry: 600_000 },
-      { timeoutMs: 15_000 },
-    );
-    expect(textOf(await call)).toBe('after resume');
-    await http.pool.close();
-    await server.close();
-  });
-});
-
-describe('thousands of calls over one connection', () => {
-  it('print no warning', async () => {
-    const warnings: string[] = [];
-    const heard = ({ message }: Error) => void warnings.push(message);
-    process.on('warning', heard);
-    const server = await startHttp({ json: true });
-    try {
-      await using http = await connected({ url: server.url });
-      for (let i = 0; i < 30; i++) {
-        const hundred = Array.from({ length: 100 }, (_, n) =>
-          http.client.callTool('echo', { text: `m${n}` }),
-        );
-        await Promise.all(hundred);
-      }
-    } finally {
-      process.off('warning', heard);
-      await server.close();
-    }
-    expect(warnings).toEqual([]);
   });
 });

@@ -7,37 +7,15 @@ import type { StdioServerConfig } from '@patchbay/protocols';
 import { describe, expect, it, vi } from 'vitest';
 
 import { textOf } from './case-server.ts';
-import { childrenOf, groupMembers, raw } from './servers.ts';
+import { childrenOf, groupMembers, raw, REFUSE, smallServer } from './servers.ts';
 
 const fast: PoolOptions = { backOff: { firstMs: 1, maxMs: 20 } };
-
-/** A server in a few lines: `on(message)` answers; `answer(id, result)` and `say(anything)` write. */
-function server(on: string, more: Partial<StdioServerConfig> = {}): StdioServerConfig {
-  const script = `
-    const say = (one) => process.stdout.write(JSON.stringify(one) + '\\n');
-    const answer = (id, result) => say({ jsonrpc: '2.0', id, result });
-    const text = (text) => ({ content: [{ type: 'text', text }] });
-    const hello = { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'odd', version: '1' } };
-    const on = ${on};
-    let rest = '';
-    process.stdin.on('data', (chunk) => {
-      rest += chunk;
-      for (let at; (at = rest.indexOf('\\n')) !== -1; rest = rest.slice(at + 1)) {
-        const message = JSON.parse(rest.slice(0, at));
-        if (message.method === 'initialize') answer(message.id, hello);
-        else on(message);
-      }
-    });
-    process.stdin.on('end', () => process.exit(0));`;
-  return { command: process.execPath, args: ['-e', script], ...more };
-}
-const REFUSE = `say({ jsonrpc: '2.0', id, error: { code: -32601, message: 'no such method' } })`;
 
 describe.concurrent('a server', () => {
   it('that answers with megabytes and exits at once is heard to the end', async () => {
     await using pool = new ConnectionPool(fast);
     await using lease = await pool.acquire(
-      server(`({ id, method }) => {
+      smallServer(`({ id, method }) => {
         if (method !== 'tools/call') return ${REFUSE};
         answer(id, text('x'.repeat(3_000_000)));
         process.stdout.write('', () => process.exit(0));
@@ -52,7 +30,7 @@ describe.concurrent('a server', () => {
     const log = join(folder, 'log');
     await using pool = new ConnectionPool(fast);
     await using lease = await pool.acquire(
-      server(
+      smallServer(
         `({ id, method }) => {
           require('node:fs').appendFileSync(process.env.LOG, method + '\\n');
           if (method === 'tools/call') process.exit(0);
@@ -74,7 +52,7 @@ describe.concurrent('a server', () => {
   it('that sends several messages in one line is understood', async () => {
     await using pool = new ConnectionPool(fast);
     await using lease = await pool.acquire(
-      server(`({ id, method }) => {
+      smallServer(`({ id, method }) => {
         if (method !== 'tools/call') return ${REFUSE};
         say([
           { jsonrpc: '2.0', method: 'notifications/tools/list_changed' },
@@ -91,7 +69,7 @@ describe.concurrent('a server', () => {
   it('that stops reading and is killed settles what could not even be sent', async () => {
     await using pool = new ConnectionPool(fast);
     await using lease = await pool.acquire(
-      server(`({ id, method }) => {
+      smallServer(`({ id, method }) => {
         if (method !== 'tools/call') return ${REFUSE};
         process.stdin.pause();
       }`),

@@ -1,6 +1,7 @@
 import { PatchbayError, type HttpServerConfig } from '@patchbay/protocols';
 
 import type { Carrier, CarrierEvents } from '../carrier.ts';
+import { within } from '../pause.ts';
 import { limited } from './limited.ts';
 import { lossAwareHttp } from './loss-aware-http.ts';
 
@@ -17,10 +18,10 @@ export function httpKinds({ type }: HttpServerConfig): readonly HttpKind[] {
   return type === 'http' ? ['streamable'] : ['streamable', 'sse'];
 }
 
-/** Whether a server answered as one that only knows the old transport. */
-export function speaksOldTransport(error: unknown): boolean {
-  const status = (error as { readonly status?: unknown } | undefined)?.status;
-  return status === 400 || status === 404 || status === 405;
+/** Whether a server answered as one that only knows the old transport, and not with a session. */
+export function speaksOldTransport(details: PatchbayError['details'] = {}): boolean {
+  const { status, hasSession } = details;
+  return hasSession !== true && (status === 400 || status === 404 || status === 405);
 }
 
 /** @throws PatchbayError `invalid-config` */
@@ -69,8 +70,6 @@ function streamableCarrier(
   let retired = false;
   return {
     transport,
-    pid: undefined,
-    stderrTail: '',
     get hasSession() {
       return transport.sessionId !== undefined;
     },
@@ -82,7 +81,11 @@ function streamableCarrier(
     },
     close: async () => {
       if (!retired && transport.sessionId !== undefined)
-        await goodbye(transport.terminateSession());
+        // Whether it answers to that does not matter.
+        await within(
+          transport.terminateSession().catch(() => undefined),
+          GOODBYE_MS,
+        );
       await transport.close();
       await requests.close();
     },
@@ -112,24 +115,9 @@ function sseCarrier(
   });
   return {
     transport,
-    pid: undefined,
-    stderrTail: '',
-    hasSession: false,
-    lastAnswersMs: 0,
-    retire: () => undefined,
     close: async () => {
       await transport.close();
       await close();
     },
   };
-}
-
-/** Waits a little for a server that is told good-bye; whether it answers does not matter. */
-async function goodbye(said: Promise<void>): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const enough = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, GOODBYE_MS);
-  });
-  await Promise.race([said.catch(() => undefined), enough]);
-  clearTimeout(timer);
 }

@@ -23,11 +23,11 @@ export function stdioCarrier(
 ): Carrier {
   const transport = new StdioTransport({
     command,
+    args,
+    env,
+    cwd,
     maxLineBytes: options.maxLineBytes,
     respawnAtProbe: options.respawn,
-    ...(args === undefined ? {} : { args }),
-    ...(env === undefined ? {} : { env }),
-    ...(cwd === undefined ? {} : { cwd }),
   });
   transport.onnoise = events.onNoise;
   const children: ChildProcess[] = [];
@@ -43,9 +43,7 @@ export function stdioCarrier(
     get stderrTail() {
       return transport.stderrTail;
     },
-    hasSession: false,
     lastAnswersMs: LAST_ANSWERS_MS,
-    retire: () => undefined,
     close: async ({ abandon } = {}) => {
       await transport.close(abandon === true ? ABANDON_MS : undefined);
       for (const child of children) options.guard.delete(child);

@@ -2,6 +2,7 @@ import type { ChildProcess, ChildProcessWithoutNullStreams } from 'node:child_pr
 
 import { PatchbayError } from '@patchbay/protocols';
 
+import { within } from '../pause.ts';
 import { TOO_LARGE } from '../stand-in.ts';
 import { answerId } from './answer-id.ts';
 import { LineReader } from './line-reader.ts';
@@ -13,10 +14,10 @@ import { Tail } from './tail.ts';
 export interface StdioOptions {
   /** A program, looked up in the child's PATH. Never given to a shell. */
   readonly command: string;
-  readonly args?: readonly string[];
+  readonly args?: readonly string[] | undefined;
   /** Added to a minimal environment. */
-  readonly env?: Readonly<Record<string, string>>;
-  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  readonly cwd?: string | undefined;
   /** Longest line that is read. Default 64 MiB. */
   readonly maxLineBytes?: number;
   /** How much of stderr is kept for error messages. Default 64 KiB. */
@@ -98,10 +99,6 @@ export class StdioTransport {
     return this.#stderr.toString();
   }
 
-  get isOpen(): boolean {
-    return this.#state === 'open';
-  }
-
   /** @throws PatchbayError `connect-failed` if the program cannot be started */
   async start(): Promise<void> {
     if (this.#state !== 'new')
@@ -150,11 +147,6 @@ export class StdioTransport {
   close(graceMs: number = this.#options.graceMs): Promise<void> {
     this.#closing ??= this.#close(graceMs);
     return this.#closing;
-  }
-
-  /** Synchronous last resort, for the end of our own process. */
-  killNow(): void {
-    if (this.#child !== undefined) signalTree(this.#child, 'SIGKILL');
   }
 
   async #spawn(): Promise<void> {
@@ -303,19 +295,6 @@ export class StdioTransport {
     }
     signalTree(child, 'SIGKILL');
     this.#down(child.exitCode, child.signalCode);
-  }
-}
-
-/** Whether it happened in time. The timer keeps the program alive: it must not end in the middle of closing. */
-async function within(done: Promise<void>, ms: number): Promise<boolean> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms);
-  });
-  try {
-    return await Promise.race([done.then(() => true), late]);
-  } finally {
-    clearTimeout(timer);
   }
 }
 
