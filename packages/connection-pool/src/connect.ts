@@ -11,7 +11,6 @@ import type { Carrier, CarrierEvents } from './carrier.ts';
 import { ClientLink } from './client-link.ts';
 import { isHttp, isStdio, serverName } from './connection-key.ts';
 import { withDeadline } from './deadline.ts';
-import type { ExitGuard } from './exit-guard.ts';
 import type { HttpKind, HttpRequests } from './http/http-carrier.ts';
 import type { AllowAddress } from './http/public-address.ts';
 import { injectedLink } from './injected-link.ts';
@@ -19,6 +18,7 @@ import type { Link, LinkEvents } from './link.ts';
 import { MAX_TIMER_MS } from './pause.ts';
 import { makeRedactor, redacted } from './redact.ts';
 import { announced } from './server-requests.ts';
+import type { ExitGuard } from './stdio/exit-guard.ts';
 
 type Sdk = typeof import('@modelcontextprotocol/client');
 
@@ -35,7 +35,8 @@ export interface ConnectOptions {
   readonly era: 'legacy' | 'modern' | undefined;
   /** Whether a process that dies of the first question is started once more. */
   readonly respawn: boolean;
-  readonly guard: ExitGuard;
+  /** Of the pool: made with its first child. */
+  readonly children: { guard?: ExitGuard };
   readonly signal: AbortSignal;
 }
 

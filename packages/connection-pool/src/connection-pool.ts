@@ -15,7 +15,6 @@ import {
 
 import type { BackOff } from './back-off.ts';
 import { connectionKey, isHttp, isStdio, serverName } from './connection-key.ts';
-import { ExitGuard } from './exit-guard.ts';
 import type { AllowAddress } from './http/public-address.ts';
 import { SharedConnection, type SharedConnectionHost } from './shared-connection.ts';
 import { Slots } from './slots.ts';
@@ -95,7 +94,7 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
         clientInfo: options.clientInfo ?? { name: 'patchbay', version: '0.0.0' },
         maxLineBytes: options.maxLineBytes ?? 64 * 1024 * 1024,
         allowAddress: options.allowAddress,
-        guard: new ExitGuard(),
+        children: {},
         handlers: options.handlers ?? {},
       },
       problem,

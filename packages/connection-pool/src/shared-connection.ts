@@ -27,7 +27,7 @@ export interface SharedConnectionHost {
   readonly thrashing: Thrashing;
   readonly connectOptions: Pick<
     ConnectOptions,
-    'clientInfo' | 'maxLineBytes' | 'allowAddress' | 'handlers' | 'guard'
+    'clientInfo' | 'maxLineBytes' | 'allowAddress' | 'handlers' | 'children'
   >;
   readonly random: () => number;
   /** Numbers that no other connection of the pool has had. */

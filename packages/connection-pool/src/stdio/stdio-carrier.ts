@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import type { StdioServerConfig } from '@patchbay/protocols';
 
 import type { Carrier, CarrierEvents } from '../carrier.ts';
-import type { ExitGuard } from '../exit-guard.ts';
+import { ExitGuard } from './exit-guard.ts';
 import { StdioTransport } from './stdio-transport.ts';
 
 /** What a server that closed its input may still say. */
@@ -17,7 +17,7 @@ export function stdioCarrier(
   options: {
     readonly maxLineBytes: number;
     readonly respawn: boolean;
-    readonly guard: ExitGuard;
+    readonly children: { guard?: ExitGuard };
   },
   events: CarrierEvents,
 ): Carrier {
@@ -30,10 +30,11 @@ export function stdioCarrier(
     respawnAtProbe: options.respawn,
   });
   transport.onnoise = events.onNoise;
+  const guard = (options.children.guard ??= new ExitGuard());
   const children: ChildProcess[] = [];
   transport.onspawn = (child) => {
     children.push(child);
-    options.guard.add(child);
+    guard.add(child);
   };
   return {
     transport: transport as Carrier['transport'],
@@ -46,7 +47,7 @@ export function stdioCarrier(
     lastAnswersMs: LAST_ANSWERS_MS,
     close: async ({ abandon } = {}) => {
       await transport.close(abandon === true ? ABANDON_MS : undefined);
-      for (const child of children) options.guard.delete(child);
+      for (const child of children) guard.delete(child);
     },
   };
 }

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 
-import { signalTree } from './stdio/process-tree.ts';
+import { signalTree } from './process-tree.ts';
 
 /**
  * Reads `+ pid` and `- pid`. Its input ends with our program, however that ended; whatever has not ended a moment later
