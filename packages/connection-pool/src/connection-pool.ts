@@ -13,9 +13,10 @@ import {
   type ServerRequestHandlers,
 } from '@patchbay/protocols';
 
-import type { BackOff } from './back-off.ts';
+import type { BackOff, Clock } from './back-off.ts';
 import { connectionKey, isHttp, isStdio, serverName } from './connection-key.ts';
 import type { AllowAddress } from './http/public-address.ts';
+import { pause } from './pause.ts';
 import { SharedConnection, type SharedConnectionHost } from './shared-connection.ts';
 import { Slots } from './slots.ts';
 import { Thrashing } from './thrashing.ts';
@@ -51,6 +52,8 @@ export interface PoolOptions {
   readonly onProblem?: (problem: Problem) => void;
   /** Between 0 and 1, for the jitter. Default `Math.random`. */
   readonly random?: () => number;
+  /** By which lost connections wait for their next attempt. Default: the real one. */
+  readonly clock?: Clock;
 }
 
 /** A row of `inspect()`. Plain data, without secrets. */
@@ -85,6 +88,7 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
     const problem = (one: Problem) => options.onProblem?.(one);
     this.#host = {
       backOff: { ...BACK_OFF, ...options.backOff },
+      clock: options.clock ?? { now: () => Date.now(), wait: pause },
       idleMs: options.idleMs ?? 300_000,
       random: options.random ?? Math.random,
       nextGeneration: () => ++this.#generation,

@@ -5,7 +5,7 @@ import {
   type ServerConfig,
 } from '@patchbay/protocols';
 
-import { waitMs, type BackOff } from './back-off.ts';
+import { waitMs, type BackOff, type Clock } from './back-off.ts';
 import { serverName } from './connection-key.ts';
 
 /** How a connection stands, what failed last, and until when it is not tried again. */
@@ -13,16 +13,19 @@ export class Health {
   readonly #config: ServerConfig;
   readonly #backOff: BackOff;
   readonly #random: () => number;
+  readonly #clock: Clock;
   #state: ConnectionStatus['state'] = 'idle';
-  #since = Date.now();
+  #since: number;
   #retryAt: number | undefined;
   #lastError: PatchbayError | undefined;
   #failures = 0;
 
-  constructor(config: ServerConfig, backOff: BackOff, random: () => number) {
+  constructor(config: ServerConfig, backOff: BackOff, random: () => number, clock: Clock) {
     this.#config = config;
     this.#backOff = backOff;
     this.#random = random;
+    this.#clock = clock;
+    this.#since = clock.now();
   }
 
   get state(): ConnectionStatus['state'] {
@@ -36,7 +39,7 @@ export class Health {
 
   to(state: ConnectionStatus['state'], retryAt?: number): void {
     this.#state = state;
-    this.#since = Date.now();
+    this.#since = this.#clock.now();
     this.#retryAt = retryAt;
   }
 
@@ -60,7 +63,7 @@ export class Health {
 
   /** It is not tried again for so long. Returns the error for those who waited. */
   giveUp(error: PatchbayError, waitForMs: number): PatchbayError {
-    const until = Date.now() + waitForMs;
+    const until = this.#clock.now() + waitForMs;
     this.to('degraded', until);
     return new PatchbayError(error.code, error.message, {
       cause: error.cause ?? error,
@@ -71,7 +74,7 @@ export class Health {
 
   /** @throws PatchbayError `unavailable` while it is not to be tried */
   check(): void {
-    if (this.#retryAt === undefined || Date.now() >= this.#retryAt) return;
+    if (this.#retryAt === undefined || this.#clock.now() >= this.#retryAt) return;
     const retryAt = iso(this.#retryAt);
     const why = this.#lastError?.message ?? 'it could not be reached.';
     throw new PatchbayError(

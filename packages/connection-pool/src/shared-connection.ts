@@ -8,12 +8,12 @@ import {
   type ServerConfig,
 } from '@patchbay/protocols';
 
-import type { BackOff } from './back-off.ts';
+import type { BackOff, Clock } from './back-off.ts';
 import { isStdio } from './connection-key.ts';
 import { connect, type ConnectOptions } from './connect.ts';
 import { Health } from './health.ts';
 import type { Link, LinkEvents } from './link.ts';
-import { abortable, MAX_TIMER_MS, pause } from './pause.ts';
+import { abortable, MAX_TIMER_MS } from './pause.ts';
 import { PooledClient } from './pooled-client.ts';
 import type { Slots } from './slots.ts';
 import type { Thrashing } from './thrashing.ts';
@@ -22,6 +22,7 @@ import { warning } from './warning.ts';
 /** What a shared connection needs of its pool. */
 export interface SharedConnectionHost {
   readonly backOff: BackOff;
+  readonly clock: Clock;
   readonly idleMs: number;
   readonly slots: Slots;
   readonly thrashing: Thrashing;
@@ -89,7 +90,7 @@ export class SharedConnection {
     this.config = config;
     this.#headers = headers;
     this.#host = host;
-    this.#health = new Health(config, host.backOff, host.random);
+    this.#health = new Health(config, host.backOff, host.random, host.clock);
   }
 
   get isIdle(): boolean {
@@ -230,7 +231,7 @@ export class SharedConnection {
         this.#wasReady = true;
         this.#respawn = true;
         this.#info = link.info;
-        this.#era ??= { is: link.info.era, since: Date.now() };
+        this.#era ??= { is: link.info.era, since: this.#host.clock.now() };
         this.generation = this.#host.nextGeneration();
         if (this.#closing === undefined) this.#to('ready');
         return link;
@@ -247,7 +248,7 @@ export class SharedConnection {
         if (error.details?.['exitCode'] !== undefined) this.#respawn = !this.#respawn;
         const wait = this.#health.failed(error);
         if (attempt >= attempts || !mayPass(error)) throw this.#giveUp(error, wait);
-        await pause(wait, this.#ended.signal);
+        await this.#host.clock.wait(wait, this.#ended.signal);
       }
     }
   }
@@ -260,7 +261,8 @@ export class SharedConnection {
       await this.#queue();
       this.#host.thrashing.made(this.key);
     }
-    if (this.#era !== undefined && Date.now() - this.#era.since > ERA_MS) this.#era = undefined;
+    const age = this.#host.clock.now() - (this.#era?.since ?? 0);
+    if (age > ERA_MS) this.#era = undefined;
     let link: Link | undefined;
     try {
       const events: LinkEvents = {

@@ -389,6 +389,34 @@ describe.concurrent('a server that was replaced', () => {
   });
 });
 
+describe.concurrent('a server that takes a request and says nothing', () => {
+  it('is given up when connecting takes too long, over both transports', async () => {
+    await using server = await listen(() => undefined);
+    for (const type of ['http', 'sse'] as const) {
+      await using pool = new ConnectionPool(fast);
+      const config = { url: server.url, type, timeouts: { connectMs: 200 } };
+      expect(await failure(pool.acquire(config))).toMatchObject({
+        code: expect.stringMatching(/timeout|connect-failed/),
+      });
+      expect(pool.status(config)).toMatchObject({ state: 'degraded' });
+    }
+  });
+
+  it('costs a call its time, and no other call anything', async () => {
+    await using server = await odd((res, { id, params }) => {
+      if (params?.name === 'mute') return;
+      res
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id, result: { content: [] } }));
+    });
+    await using http = await connected({ url: server.url });
+    const mute = failure(http.client.callTool('mute', {}, { timeoutMs: 300 }));
+    expect(await http.client.callTool('any', {})).toEqual({ content: [] });
+    expect(await mute).toMatchObject({ code: 'timeout' });
+    expect(await http.client.callTool('any', {})).toEqual({ content: [] });
+  });
+});
+
 describe.concurrent('a stream that can be resumed', () => {
   it('and ends again and again is given up with the call, or when the pool is closed', async () => {
     const server = await startHttp({});
