@@ -231,27 +231,22 @@ export const providerSuite: Suite<ProviderSubject> = {
         await within(client.callTool('works', {}), 'The next call');
       },
     ),
-    requires(
-      'hands on what a server says, also after it died',
-      async ({ provider, server: kind }, server) => {
-        // A scripted server of 2026-07-28 has no stream over HTTP to say something on.
-        if (kind?.transport === 'http' && kind.era === 'modern') return;
-        const { value: client } = await provider.acquire(server.config);
-        const heard: string[] = [];
-        const stop = client.onNotification((method) => heard.push(method));
-        const hears = async (method: string) => {
-          const isHeard = () => heard.includes(method);
-          const told = setInterval(() => isHeard() || server.notify(method), NOTIFY_MS);
-          await until(isHeard, `Hearing ${method}`).finally(() => clearInterval(told));
-        };
-        await hears('notifications/tools/list_changed');
-        server.die();
-        await client.callTool('works', {}).catch(() => undefined);
-        await within(client.callTool('works', {}), 'The next call');
-        await hears('notifications/prompts/list_changed');
-        stop();
-      },
-    ),
+    requires('hands on what a server says, also after it died', async ({ provider }, server) => {
+      const { value: client } = await provider.acquire(server.config);
+      const heard: string[] = [];
+      const stop = client.onNotification((method) => heard.push(method));
+      const hears = async (method: string) => {
+        const isHeard = () => heard.includes(method);
+        const told = setInterval(() => isHeard() || server.notify(method), NOTIFY_MS);
+        await until(isHeard, `Hearing ${method}`).finally(() => clearInterval(told));
+      };
+      await hears('notifications/tools/list_changed');
+      server.die();
+      await client.callTool('works', {}).catch(() => undefined);
+      await within(client.callTool('works', {}), 'The next call');
+      await hears('notifications/prompts/list_changed');
+      stop();
+    }),
     requires('lives with lines that are no messages', async ({ provider }, server) => {
       const { value: client } = await provider.acquire(server.config);
       await within(client.callTool('babbles', {}), 'A call with garbage before its answer');
