@@ -8,6 +8,14 @@ export interface BackOff {
   readonly maxMs: number;
 }
 
+/** Time, as recovery reads it and waits by it. */
+export interface Clock {
+  /** In milliseconds since 1970. */
+  now(): number;
+  /** Waits so many milliseconds, or rejects with the reason of `signal`. */
+  wait(ms: number, signal: AbortSignal): Promise<void>;
+}
+
 /** The wait after `failures` failures in a row: exponential, between half and the whole of it, so that many do not come at once. */
 export function waitMs(
   failures: number,

@@ -4,15 +4,15 @@ import type { Client } from '@modelcontextprotocol/client';
 export interface Carrier {
   readonly transport: Parameters<Client['connect']>[0];
   /** Of the child process. */
-  readonly pid: number | undefined;
+  readonly pid?: number | undefined;
   /** The end of what the server wrote to stderr. */
-  readonly stderrTail: string;
+  readonly stderrTail?: string;
   /** The server knows this connection by a session, and may forget it. */
-  readonly hasSession: boolean;
+  readonly hasSession?: boolean;
   /** How long answers may still come after nothing can be sent any more, in milliseconds. */
-  readonly lastAnswersMs: number;
+  readonly lastAnswersMs?: number;
   /** Nothing is sent any more; what is under way may still be answered. */
-  retire(): void;
+  retire?(): void;
   /** Ends it, with everything that it started; quickly, if no connection came about. */
   close(options?: { readonly abandon?: boolean }): Promise<void>;
 }

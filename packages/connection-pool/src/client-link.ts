@@ -4,7 +4,8 @@ import { PatchbayError, type ServerInfo, type ServerRequestHandlers } from '@pat
 import type { Carrier } from './carrier.ts';
 import { changingLists, keepListening } from './keep-listening.ts';
 import type { Link, LinkEvents, LinkRequest } from './link.ts';
-import { pause } from './pause.ts';
+import { abortable, within } from './pause.ts';
+import { redacted, type Redact } from './redact.ts';
 import { requestError } from './request-error.ts';
 import { hearNotifications, send, serverInfo } from './sdk-client.ts';
 import { answerRequests } from './server-requests.ts';
@@ -13,7 +14,7 @@ import { answerRequests } from './server-requests.ts';
 export class ClientLink implements Link {
   readonly #client: Client;
   readonly #carrier: Carrier;
-  readonly #redact: (text: string) => string;
+  readonly #redact: Redact;
   readonly #events: LinkEvents;
   readonly #ended: Promise<void>;
   #state: 'connecting' | 'open' | 'closing' = 'connecting';
@@ -27,7 +28,7 @@ export class ClientLink implements Link {
   constructor(
     client: Client,
     carrier: Carrier,
-    redact: (text: string) => string,
+    redact: Redact,
     events: LinkEvents,
     handlers: ServerRequestHandlers,
   ) {
@@ -91,13 +92,14 @@ export class ClientLink implements Link {
       this.answered++;
       return answer;
     } catch (error) {
-      throw requestError(error, {
+      const meaning = requestError(error, {
         what: options.what,
         lost: this.lost,
         closing: this.#state === 'closing',
-        hasSession: this.#carrier.hasSession,
-        redact: this.#redact,
+        hasSession: this.#carrier.hasSession === true,
+        era: this.#client.getProtocolEra(),
       });
+      throw redacted(meaning, this.#redact);
     } finally {
       this.#underWay.delete(options);
       if (this.#underWay.size === 0) this.#onIdle?.();
@@ -106,15 +108,13 @@ export class ClientLink implements Link {
 
   async drain(signal: AbortSignal): Promise<void> {
     this.#listening.abort();
-    this.#carrier.retire();
+    this.#carrier.retire?.();
     if (this.#underWay.size === 0) return;
     const idle = new Promise<void>((resolve) => {
       this.#onIdle = resolve;
     });
-    const enough = new AbortController();
-    const waiting = pause(this.#carrier.lastAnswersMs, AbortSignal.any([signal, enough.signal]));
-    await Promise.race([idle, this.#ended, waiting.catch(() => undefined)]);
-    enough.abort();
+    const over = abortable(Promise.race([idle, this.#ended]), signal).catch(() => undefined);
+    await within(over, this.#carrier.lastAnswersMs ?? 0);
   }
 
   async close(): Promise<void> {
@@ -129,8 +129,8 @@ export class ClientLink implements Link {
     const cause = this.#lastError;
     const known = PatchbayError.isInstance(cause) ? cause : undefined;
     const why = known?.message ?? 'The connection to the server was closed.';
-    const tail = this.#redact(this.#carrier.stderrTail).slice(-400);
-    this.lost = new PatchbayError(
+    const tail = this.#redact(this.#carrier.stderrTail ?? '').slice(-400);
+    const lost = new PatchbayError(
       known?.code === 'too-large' ? 'too-large' : 'connection-lost',
       tail === '' ? why : `${why} It wrote: ${tail}`,
       {
@@ -138,6 +138,7 @@ export class ClientLink implements Link {
         details: { ...known?.details, ...(tail === '' ? {} : { stderr: tail }) },
       },
     );
+    this.lost = redacted(lost, this.#redact);
     this.#events.onLost(this.lost);
   }
 }

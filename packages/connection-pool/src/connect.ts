@@ -9,14 +9,16 @@ import {
 
 import type { Carrier, CarrierEvents } from './carrier.ts';
 import { ClientLink } from './client-link.ts';
-import { isHttp, isInjected, isStdio, serverName } from './connection-key.ts';
+import { isHttp, isStdio, serverName } from './connection-key.ts';
 import { withDeadline } from './deadline.ts';
-import type { ExitGuard } from './exit-guard.ts';
-import type { HttpKind } from './http/http-carrier.ts';
+import type { HttpKind, HttpRequests } from './http/http-carrier.ts';
+import type { AllowAddress } from './http/public-address.ts';
 import { injectedLink } from './injected-link.ts';
 import type { Link, LinkEvents } from './link.ts';
-import { makeRedactor } from './redact.ts';
+import { MAX_TIMER_MS } from './pause.ts';
+import { makeRedactor, redacted } from './redact.ts';
 import { announced } from './server-requests.ts';
+import type { ExitGuard } from './stdio/exit-guard.ts';
 
 type Sdk = typeof import('@modelcontextprotocol/client');
 
@@ -24,6 +26,7 @@ export interface ConnectOptions {
   readonly clientInfo: { readonly name: string; readonly version: string };
   readonly connectMs: number;
   readonly maxLineBytes: number;
+  readonly allowAddress: AllowAddress | undefined;
   /** Answers to what servers ask. */
   readonly handlers: ServerRequestHandlers;
   /** Headers for this asker. */
@@ -32,13 +35,12 @@ export interface ConnectOptions {
   readonly era: 'legacy' | 'modern' | undefined;
   /** Whether a process that dies of the first question is started once more. */
   readonly respawn: boolean;
-  readonly guard: ExitGuard;
+  /** Of the pool: made with its first child. */
+  readonly children: { guard?: ExitGuard };
   readonly signal: AbortSignal;
 }
 
 const PROBE_MS = 5_000;
-/** The client has timers too; ours decide. */
-const NEVER_MS: number = 2 ** 31 - 1;
 
 /**
  * Connects to a server.
@@ -49,10 +51,9 @@ export async function connect(
   options: ConnectOptions,
   events: LinkEvents,
 ): Promise<Link> {
-  if (isInjected(config)) return injectedLink(config.client, events);
   if (isStdio(config)) return connectStdio(config, options, events);
   if (isHttp(config)) return connectHttp(config, options, events);
-  throw new PatchbayError('invalid-config', 'A server needs a `command`, a `url` or a `client`.');
+  return injectedLink(config.client, events);
 }
 
 async function connectStdio(
@@ -65,9 +66,7 @@ async function connectStdio(
     import('./stdio/stdio-carrier.ts'),
   ]);
   const make = (told: CarrierEvents) => stdioCarrier(config, options, told);
-  return connectOver(make, sdk, config, options, events).catch((failure: Failure) => {
-    throw failure.error;
-  });
+  return connectOver(make, sdk, config, options, events);
 }
 
 async function connectHttp(
@@ -80,26 +79,33 @@ async function connectHttp(
     import('./http/http-carrier.ts'),
   ]);
   httpUrl(config.url);
+  const requests = await requestsOf(config, options);
   let first: PatchbayError | undefined;
   for (const kind of httpKinds(config)) {
     try {
       const make = (told: CarrierEvents) =>
-        httpCarrier(sdk, config, kind satisfies HttpKind, options.headers, told);
+        httpCarrier(sdk, config, kind satisfies HttpKind, requests(), told);
       return await connectOver(make, sdk, config, options, events);
-    } catch (thrown) {
-      const { error, cause } = thrown as Failure;
+    } catch (error) {
       // What the newer transport says is nearer to the truth than that the old one does not work either.
-      first ??= error;
-      if (!speaksOldTransport(cause)) break;
+      first ??= error as PatchbayError;
+      if (!speaksOldTransport(first.details)) break;
     }
   }
   throw first!;
 }
 
-/** A failed attempt: what it means, and what it came from. */
-interface Failure {
-  readonly error: PatchbayError;
-  readonly cause: unknown;
+/** How requests are sent: by the program's own `fetch`, by Node's, or by one that looks where they go. */
+async function requestsOf(
+  { fetch }: HttpServerConfig,
+  { headers, allowAddress, maxLineBytes: maxBytes }: ConnectOptions,
+): Promise<() => HttpRequests> {
+  if (fetch === undefined && allowAddress !== undefined) {
+    const { checkedFetch } = await import('./http/checked-fetch.ts');
+    return () => ({ headers, maxBytes, ...checkedFetch(allowAddress) });
+  }
+  const close = async () => undefined;
+  return () => ({ headers, maxBytes, fetch: fetch ?? globalThis.fetch, close });
 }
 
 async function connectOver(
@@ -111,7 +117,7 @@ async function connectOver(
 ): Promise<Link> {
   const redact = makeRedactor(config, options.headers);
   const carrier = makeCarrier({
-    onNoise: (sample) => events.onNoise(redact(sample)),
+    onNoise: (sample) => events.onNoise(redact(sample).slice(0, 200)),
     onDeaf: events.onDeaf,
     onGap: () => link.tellGap(),
   });
@@ -122,15 +128,18 @@ async function connectOver(
       { idleMs: options.connectMs, signal: options.signal, what: 'connecting' },
       ({ signal }) =>
         client.connect(carrier.transport, {
-          timeout: NEVER_MS,
+          // The client has timers too; ours decide.
+          timeout: MAX_TIMER_MS,
           signal,
           ...(options.era === 'legacy' ? { prior: { kind: 'legacy' } as const } : {}),
         }),
     );
   } catch (cause) {
+    const { hasSession = false } = carrier;
     await carrier.close({ abandon: true });
-    const error = connectError(cause, link.lastError, config, redact(carrier.stderrTail));
-    throw { error, cause } satisfies Failure;
+    const stderr = redact(carrier.stderrTail ?? '').slice(-2_000);
+    const facts = { ...(stderr === '' ? {} : { stderr }), ...(hasSession ? { hasSession } : {}) };
+    throw redacted(connectError(cause, link.lastError, config, facts), redact);
   }
   link.opened();
   return link;
@@ -141,7 +150,8 @@ function clientOptions({ connectMs, handlers }: ConnectOptions): ClientOptions {
     capabilities: announced(handlers),
     versionNegotiation: {
       mode: 'auto',
-      probe: { timeoutMs: Math.min(PROBE_MS, connectMs) },
+      // What is left of the time is for an older server that does not answer questions that it does not know.
+      probe: { timeoutMs: Math.min(PROBE_MS, connectMs / 2) },
     },
   };
 }
@@ -151,17 +161,16 @@ function connectError(
   thrown: unknown,
   lastError: unknown,
   config: StdioServerConfig | HttpServerConfig,
-  stderr: string,
+  facts: { readonly stderr?: string },
 ): PatchbayError {
   const own = PatchbayError.isInstance(thrown) ? thrown : undefined;
   const server = serverName(config);
-  const tail = stderr.slice(-2_000);
-  const said = tail === '' ? '' : ` It wrote: ${tail}`;
+  const said = facts.stderr === undefined ? '' : ` It wrote: ${facts.stderr}`;
   if (own?.code === 'timeout') {
     return new PatchbayError(
       'timeout',
       `${server} did not answer the handshake in time. Is it an MCP server?${said}`,
-      { cause: own, details: tail === '' ? {} : { stderr: tail } },
+      { cause: own, details: facts },
     );
   }
   // What says why a program cannot be started needs no more words.
@@ -172,7 +181,7 @@ function connectError(
   const cause = died ?? thrown;
   const details = {
     ...(PatchbayError.isInstance(cause) ? cause.details : {}),
-    ...(tail === '' ? {} : { stderr: tail }),
+    ...facts,
     ...statusOf(cause),
   };
   return new PatchbayError(
@@ -188,9 +197,17 @@ function reason(cause: unknown): string {
     return `it refused the credentials (HTTP ${status}). Mend its \`headers\`.`;
   if (!(cause instanceof Error)) return String(cause);
   if (PatchbayError.isInstance(cause)) return cause.message;
-  const inner: unknown = cause.cause;
-  const detail = inner instanceof Error && inner.message !== '' ? ` (${inner.message})` : '';
-  return `${cause.message}${detail}`;
+  const origin = originOf(cause);
+  return origin === cause || origin.message === ''
+    ? cause.message
+    : `${cause.message} (${origin.message})`;
+}
+
+/** The error that an error came from in the end: what the network said, not that `fetch` failed. */
+function originOf(error: Error): Error {
+  const { cause, errors } = error as { readonly cause?: unknown; readonly errors?: unknown };
+  const inner: unknown = cause ?? (Array.isArray(errors) ? errors[0] : undefined);
+  return inner instanceof Error ? originOf(inner) : error;
 }
 
 function statusOf(error: unknown): { readonly status?: number } {

@@ -2,15 +2,12 @@ import {
   PatchbayError,
   type AcquireOptions,
   type HttpServerConfig,
-  type InjectedServerConfig,
   type ServerConfig,
   type StdioServerConfig,
 } from '@patchbay/protocols';
 
 export const isStdio = (config: ServerConfig): config is StdioServerConfig => 'command' in config;
 export const isHttp = (config: ServerConfig): config is HttpServerConfig => 'url' in config;
-export const isInjected = (config: ServerConfig): config is InjectedServerConfig =>
-  'client' in config;
 
 /**
  * What makes two requests share one connection: the resolved configuration, and whoever its `sharing` keeps apart. It
@@ -37,7 +34,7 @@ function transportKey(
     const fetchId = config.fetch === undefined ? 0 : objectId(config.fetch);
     return ['http', config.type ?? '', config.url, sorted(headers), fetchId];
   }
-  if (isInjected(config)) return ['client', objectId(config.client)];
+  if ('client' in config) return ['client', objectId(config.client)];
   throw new PatchbayError('invalid-config', 'A server needs a `command`, a `url` or a `client`.');
 }
 

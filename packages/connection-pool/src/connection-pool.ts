@@ -13,9 +13,10 @@ import {
   type ServerRequestHandlers,
 } from '@patchbay/protocols';
 
-import type { BackOff } from './back-off.ts';
+import type { BackOff, Clock } from './back-off.ts';
 import { connectionKey, isHttp, isStdio, serverName } from './connection-key.ts';
-import { ExitGuard } from './exit-guard.ts';
+import type { AllowAddress } from './http/public-address.ts';
+import { pause } from './pause.ts';
 import { SharedConnection, type SharedConnectionHost } from './shared-connection.ts';
 import { Slots } from './slots.ts';
 import { Thrashing } from './thrashing.ts';
@@ -29,10 +30,18 @@ export interface PoolOptions {
   readonly idleMs?: number;
   /** How a lost connection is rebuilt at its next use. */
   readonly backOff?: Partial<BackOff>;
-  /** Longest message of a child process, in bytes. Default 64 MiB. */
+  /** Longest message of a server, in bytes. Default 64 MiB. */
   readonly maxLineBytes?: number;
-  /** Programs that may be started. Default: all. */
+  /**
+   * Programs that may be started: names, looked up in this program's PATH, or paths. What counts is which file is started.
+   * Default: all.
+   */
   readonly allowCommands?: readonly string[];
+  /**
+   * Where servers over HTTP may be: asked with every address that a socket would go to. Default: anywhere;
+   * {@link isPublicAddress} keeps them out of private networks. A server with a `fetch` of its own is not asked about.
+   */
+  readonly allowAddress?: AllowAddress;
   /** Who we say we are. */
   readonly clientInfo?: { readonly name: string; readonly version: string };
   /**
@@ -43,6 +52,8 @@ export interface PoolOptions {
   readonly onProblem?: (problem: Problem) => void;
   /** Between 0 and 1, for the jitter. Default `Math.random`. */
   readonly random?: () => number;
+  /** By which lost connections wait for their next attempt. Default: the real one. */
+  readonly clock?: Clock;
 }
 
 /** A row of `inspect()`. Plain data, without secrets. */
@@ -64,8 +75,8 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
   readonly #connections = new Map<string, SharedConnection>();
   /** The connection of an asker whose headers are made for each connect: new headers replace it. */
   readonly #latest = new Map<string, SharedConnection>();
-  readonly #thrashing: Thrashing;
   readonly #host: SharedConnectionHost;
+  readonly #endings = new Set<Promise<void>>();
   readonly #objectIds = new WeakMap<object, number>();
   #nextObjectId = 1;
   #generation = 0;
@@ -73,28 +84,29 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
 
   constructor(options: PoolOptions = {}) {
     this.#options = options;
-    this.#thrashing = new Thrashing(options.maxClients ?? 20, (problem) =>
-      options.onProblem?.(problem),
-    );
+    const maxClients = options.maxClients ?? 20;
+    const problem = (one: Problem) => options.onProblem?.(one);
     this.#host = {
       backOff: { ...BACK_OFF, ...options.backOff },
+      clock: options.clock ?? { now: () => Date.now(), wait: pause },
       idleMs: options.idleMs ?? 300_000,
       random: options.random ?? Math.random,
       nextGeneration: () => ++this.#generation,
-      slots: new Slots(options.maxClients ?? 20, options.maxWaitMs ?? 30_000, () =>
-        this.#closeIdle(),
-      ),
+      slots: new Slots(maxClients, options.maxWaitMs ?? 30_000, () => this.#makeRoom()),
+      thrashing: new Thrashing(maxClients, problem),
       connectOptions: {
         clientInfo: options.clientInfo ?? { name: 'patchbay', version: '0.0.0' },
         maxLineBytes: options.maxLineBytes ?? 64 * 1024 * 1024,
-        guard: new ExitGuard(),
+        allowAddress: options.allowAddress,
+        children: {},
         handlers: options.handlers ?? {},
       },
-      problem: (problem) => options.onProblem?.(problem),
-      makesRoom: (connection) => this.#makesRoom(connection),
-      ended: (connection) => {
+      problem,
+      ended: (connection, end) => {
         for (const map of [this.#connections, this.#latest])
           for (const [key, known] of map) if (known === connection) map.delete(key);
+        this.#endings.add(end);
+        void end.finally(() => this.#endings.delete(end));
       },
     };
   }
@@ -154,9 +166,9 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
 
   /** Ends every connection and every process, with everything that it started. */
   close(): Promise<void> {
-    this.#closing ??= Promise.all(
-      [...this.#connections.values()].map((connection) => connection.close()),
-    ).then(() => undefined);
+    for (const connection of this.#connections.values()) void connection.close();
+    // Also of those that ended a moment ago, for being idle.
+    this.#closing ??= Promise.all(this.#endings).then(() => undefined);
     return this.#closing;
   }
 
@@ -166,20 +178,19 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
 
   /** The connection, claimed in the same moment: nobody can close it for being idle in between. */
   async #claim(config: ServerConfig, options: AcquireOptions): Promise<SharedConnection> {
-    this.#check(config);
+    await this.#check(config);
     const headers = await headersFor(config, options.identity);
     if (this.#closing !== undefined)
       throw new PatchbayError('closed', 'The connection pool was closed; make another one.');
     const key = this.#key(config, headers, options);
     const known = this.#connections.get(key);
-    if (known !== undefined && !known.isClosed) {
+    if (known !== undefined) {
       known.claim();
       return known;
     }
-    const made = new SharedConnection(config, headers, this.#host);
+    const made = new SharedConnection(key, config, headers, this.#host);
     made.claim();
     this.#connections.set(key, made);
-    if (isStdio(config)) this.#thrashing.made(key);
     if (isHttp(config) && typeof config.headers === 'function')
       this.#replace(config, options, made);
     return made;
@@ -192,13 +203,20 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
     this.#latest.set(asker, made);
   }
 
-  #check(config: ServerConfig): void {
+  /** What counts is which file is started: a name may mean another one in the PATH that is configured. */
+  async #check(config: ServerConfig): Promise<void> {
     const { allowCommands } = this.#options;
-    if (allowCommands === undefined || !isStdio(config) || allowCommands.includes(config.command))
+    if (allowCommands === undefined || !isStdio(config)) return;
+    const { programPath } = await import('./stdio/program-path.ts');
+    const file = await programPath(config.command, config.env, config.cwd);
+    const allowed = await Promise.all(allowCommands.map((one) => programPath(one)));
+    // What is not there cannot be started, and that is said later.
+    if (file === undefined ? allowCommands.includes(config.command) : allowed.includes(file))
       return;
+    const which = file === undefined || file === config.command ? '' : ` (${file})`;
     throw new PatchbayError(
       'connect-failed',
-      `${config.command} may not be started: it is not among \`allowCommands\`. Add it there, or remove the server.`,
+      `${config.command}${which} may not be started: it is not among \`allowCommands\`. Add it there, or remove the server.`,
     );
   }
 
@@ -215,20 +233,12 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
     });
   }
 
-  #makesRoom(connection: SharedConnection): void {
-    for (const [key, known] of this.#connections)
-      if (known === connection) this.#thrashing.closed(key);
-  }
-
-  /** Makes room for a process that is wanted. */
-  #closeIdle(): boolean {
-    const [idle] = [...this.#connections.values()]
-      .filter((one) => one.isIdle && isStdio(one.config) && one.status().state === 'ready')
-      .toSorted((a, b) => a.usedAt - b.usedAt);
-    if (idle === undefined) return false;
-    this.#makesRoom(idle);
-    void idle.close();
-    return true;
+  /** A process is wanted: ends the one that was used longest ago, rather one that nobody has a lease on. */
+  #makeRoom(): void {
+    const [one] = [...this.#connections.values()]
+      .filter(({ canMakeRoom }) => canMakeRoom)
+      .toSorted((a, b) => Number(b.isIdle) - Number(a.isIdle) || a.usedAt - b.usedAt);
+    one?.makeRoom();
   }
 }
 

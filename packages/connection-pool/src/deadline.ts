@@ -1,7 +1,6 @@
 import { PatchbayError } from '@patchbay/protocols';
 
-/** Longest time that a timer can be set to. */
-const MAX_TIMER_MS: number = 2 ** 31 - 1;
+import { MAX_TIMER_MS } from './pause.ts';
 
 export interface DeadlineOptions {
   /** Milliseconds without a sign of life. */

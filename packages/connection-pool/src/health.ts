@@ -5,7 +5,7 @@ import {
   type ServerConfig,
 } from '@patchbay/protocols';
 
-import { waitMs, type BackOff } from './back-off.ts';
+import { waitMs, type BackOff, type Clock } from './back-off.ts';
 import { serverName } from './connection-key.ts';
 
 /** How a connection stands, what failed last, and until when it is not tried again. */
@@ -13,16 +13,19 @@ export class Health {
   readonly #config: ServerConfig;
   readonly #backOff: BackOff;
   readonly #random: () => number;
+  readonly #clock: Clock;
   #state: ConnectionStatus['state'] = 'idle';
-  #since = Date.now();
+  #since: number;
   #retryAt: number | undefined;
   #lastError: PatchbayError | undefined;
   #failures = 0;
 
-  constructor(config: ServerConfig, backOff: BackOff, random: () => number) {
+  constructor(config: ServerConfig, backOff: BackOff, random: () => number, clock: Clock) {
     this.#config = config;
     this.#backOff = backOff;
     this.#random = random;
+    this.#clock = clock;
+    this.#since = clock.now();
   }
 
   get state(): ConnectionStatus['state'] {
@@ -34,8 +37,10 @@ export class Health {
     return this.#config.label ?? 'connection';
   }
 
-  to(state: Exclude<ConnectionStatus['state'], 'degraded'>): void {
-    this.#set(state, undefined);
+  to(state: ConnectionStatus['state'], retryAt?: number): void {
+    this.#state = state;
+    this.#since = this.#clock.now();
+    this.#retryAt = retryAt;
   }
 
   /** Something failed. Returns how long to wait before the next attempt, in milliseconds: longer each time. */
@@ -58,8 +63,8 @@ export class Health {
 
   /** It is not tried again for so long. Returns the error for those who waited. */
   giveUp(error: PatchbayError, waitForMs: number): PatchbayError {
-    const until = Date.now() + waitForMs;
-    this.#set('degraded', until);
+    const until = this.#clock.now() + waitForMs;
+    this.to('degraded', until);
     return new PatchbayError(error.code, error.message, {
       cause: error.cause ?? error,
       source: this.name,
@@ -69,7 +74,7 @@ export class Health {
 
   /** @throws PatchbayError `unavailable` while it is not to be tried */
   check(): void {
-    if (this.#retryAt === undefined || Date.now() >= this.#retryAt) return;
+    if (this.#retryAt === undefined || this.#clock.now() >= this.#retryAt) return;
     const retryAt = iso(this.#retryAt);
     const why = this.#lastError?.message ?? 'it could not be reached.';
     throw new PatchbayError(
@@ -92,12 +97,6 @@ export class Health {
         ? {}
         : { lastError: problemFrom(this.name, this.#lastError) }),
     };
-  }
-
-  #set(state: ConnectionStatus['state'], retryAt: number | undefined): void {
-    this.#state = state;
-    this.#since = Date.now();
-    this.#retryAt = retryAt;
   }
 }
 

@@ -1,2 +1,3 @@
-export type { BackOff } from './back-off.ts';
+export type { BackOff, Clock } from './back-off.ts';
 export { ConnectionPool, type InspectedConnection, type PoolOptions } from './connection-pool.ts';
+export { isPublicAddress, type AllowAddress } from './http/public-address.ts';

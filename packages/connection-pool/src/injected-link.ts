@@ -40,7 +40,6 @@ export function injectedLink(given: object, events: LinkEvents): Link {
   };
   client.onclose = onclose;
   return {
-    pid: undefined,
     get info() {
       return serverInfo(client);
     },

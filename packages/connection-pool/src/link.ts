@@ -8,7 +8,7 @@ import type {
 /** One process or socket with a client on it: from the handshake until it is gone. */
 export interface Link {
   readonly info: ServerInfo;
-  readonly pid: number | undefined;
+  readonly pid?: number | undefined;
   /** Set once it is gone: why. */
   readonly lost: PatchbayError | undefined;
   /** How many requests were answered over it. */

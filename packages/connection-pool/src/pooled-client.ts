@@ -21,6 +21,7 @@ import { withDeadline, type DeadlineOptions } from './deadline.ts';
 import { headerParameters } from './http/header-parameters.ts';
 import type { LinkRequest } from './link.ts';
 import type { SharedConnection } from './shared-connection.ts';
+import { warning } from './warning.ts';
 import { isObject, text, toPromptMessages, toResourcePart, toToolResult } from './wire-content.ts';
 import { PROMPTS, readAllPages, RESOURCES, TEMPLATES, TOOLS, type WireList } from './wire-lists.ts';
 
@@ -61,12 +62,7 @@ export class PooledClient implements McpClient {
       const found = headerParameters(tool.inputSchema);
       if ('fault' in found) {
         const message = `${JSON.stringify(tool.name)} is left out: ${found.fault}.`;
-        problems.push({
-          source: this.#source,
-          code: 'protocol-error',
-          severity: 'warning',
-          message,
-        });
+        problems.push(warning(this.#source, message));
         return false;
       }
       if (found.length > 0) this.#headerTools.set(tool.name, tool);
@@ -132,16 +128,9 @@ export class PooledClient implements McpClient {
     args: Readonly<Record<string, string>>,
     options: RequestOptions = {},
   ): Promise<{ readonly messages: readonly PromptMessage[] }> {
-    return {
-      messages: toPromptMessages(
-        await this.#read(
-          'prompts/get',
-          { name, arguments: args },
-          options,
-          `the prompt ${JSON.stringify(name)}`,
-        ),
-      ),
-    };
+    const what = `the prompt ${JSON.stringify(name)}`;
+    const answer = await this.#read('prompts/get', { name, arguments: args }, options, what);
+    return { messages: toPromptMessages(answer) };
   }
 
   async complete(
@@ -151,11 +140,8 @@ export class PooledClient implements McpClient {
     argument: { readonly name: string; readonly value: string },
     options: RequestOptions = {},
   ): Promise<readonly string[]> {
-    const wireRef =
-      ref.type === 'prompt'
-        ? { type: 'ref/prompt', name: ref.name }
-        : { type: 'ref/resource', uri: ref.uri };
-    const result = await this.#read('completion/complete', { ref: wireRef, argument }, options);
+    const params = { ref: { ...ref, type: `ref/${ref.type}` }, argument };
+    const result = await this.#read('completion/complete', params, options);
     const completion = isObject(result) ? result['completion'] : undefined;
     const values = isObject(completion) ? completion['values'] : undefined;
     return Array.isArray(values) ? values.flatMap((value: unknown) => text(value) ?? []) : [];
@@ -253,13 +239,11 @@ export class PooledClient implements McpClient {
   }
 }
 
-/** Nothing can be sent over this link: the server is not reached, or forgot us. */
+/** Nothing can be sent over this link: the server is not reached, does not listen any more, or forgot us. */
 function cannotSend(error: unknown): error is PatchbayError {
-  return (
-    PatchbayError.isInstance(error) &&
-    error.code === 'connection-lost' &&
-    error.details?.['neverRan'] === true
-  );
+  if (!PatchbayError.isInstance(error) || error.code !== 'connection-lost') return false;
+  const { neverRan, sessionEnded, inputClosed } = error.details ?? {};
+  return neverRan === true || sessionEnded === true || inputClosed === true;
 }
 
 /** Whether a failed call may have had its effect. */

@@ -11,28 +11,20 @@ interface RequestFacts {
   /** We closed it. */
   readonly closing: boolean;
   readonly hasSession: boolean;
-  readonly redact?: (text: string) => string;
+  readonly era?: 'legacy' | 'modern' | undefined;
 }
 
 /** Errors of the network before anything was sent. */
-const NEVER_SENT: ReadonlySet<string> = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-]);
+const NEVER_SENT: ReadonlySet<string> = new Set(
+  'ECONNREFUSED ENOTFOUND EAI_AGAIN EHOSTUNREACH ENETUNREACH UND_ERR_CONNECT_TIMEOUT'.split(' '),
+);
 /** Errors of the network while something was under way. */
-const BROKEN: ReadonlySet<string> = new Set([
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'UND_ERR_SOCKET',
-  'UND_ERR_HEADERS_TIMEOUT',
-  'UND_ERR_BODY_TIMEOUT',
-  'UND_ERR_ABORTED',
-]);
+const BROKEN: ReadonlySet<string> = new Set('ECONNRESET EPIPE ETIMEDOUT ECONNABORTED'.split(' '));
+/** Codes with which older servers say over HTTP that they do not know a session, and what newer ones say to the older. */
+const NO_SESSION: ReadonlySet<unknown> = new Set([-32_000, -32_001]);
+const OTHER_VERSION = -32_022;
+/** How much of what the server said is put into a message, in characters. */
+const MAX_SAID = 1_000;
 /** Answers of HTTP that come before any handler of the server runs. */
 const REFUSED: ReadonlySet<number> = new Set([401, 403, 404, 405, 406, 413, 415, 429, 503]);
 
@@ -41,7 +33,8 @@ const REFUSED: ReadonlySet<number> = new Set([401, 403, 404, 405, 406, 413, 415,
  * server can have run; `details.sessionEnded` that the server does not know this connection any more.
  */
 export function requestError(thrown: unknown, facts: RequestFacts): PatchbayError {
-  if (PatchbayError.isInstance(thrown)) return thrown;
+  const own = alongCauses(thrown, (error) => PatchbayError.isInstance(error));
+  if (PatchbayError.isInstance(own)) return own;
   const { lost, closing, what } = facts;
   if (lost !== undefined) return again(lost, thrown);
   if (closing) {
@@ -52,7 +45,11 @@ export function requestError(thrown: unknown, facts: RequestFacts): PatchbayErro
   const code = fieldOf(thrown, 'code');
   if (code === 'CONNECTION_CLOSED' || code === 'NOT_CONNECTED')
     return connectionLost(thrown, what, code === 'NOT_CONNECTED' ? { neverRan: true } : {});
-  if (isLost(thrown)) return connectionLost(thrown, what, {});
+  // Also an answer that is cut off where it looks like the end.
+  if (isLost(thrown) || thrown instanceof SyntaxError) return connectionLost(thrown, what, {});
+  // It answers as a server of the other era does: another one is there now.
+  if (code === OTHER_VERSION || (code === 'INVALID_RESULT' && facts.era === 'modern'))
+    return connectionLost(thrown, what, { sessionEnded: true, neverRan: code === OTHER_VERSION });
   const limit = fieldOf(fieldOf(thrown, 'data'), TOO_LARGE);
   if (typeof limit === 'number') {
     const message = `The answer to ${what} is longer than ${limit} bytes and was dropped. Ask for less, or raise \`maxLineBytes\`.`;
@@ -60,33 +57,37 @@ export function requestError(thrown: unknown, facts: RequestFacts): PatchbayErro
   }
   const status = fieldOf(thrown, 'status');
   if (typeof status === 'number') return httpError(thrown, status, facts);
-  const network = networkCode(thrown);
-  if (network !== undefined)
+  const isNetwork = (error: unknown) => isNetworkCode(fieldOf(error, 'code'));
+  const network = fieldOf(alongCauses(thrown, isNetwork), 'code') as string | undefined;
+  // `fetch` fails with a TypeError, whatever the reason.
+  if (network !== undefined || thrown instanceof TypeError)
     return connectionLost(thrown, what, {
-      errno: network,
-      ...(NEVER_SENT.has(network) ? { neverRan: true } : {}),
+      ...(network === undefined ? {} : { errno: network }),
+      ...(NEVER_SENT.has(network ?? '') ? { neverRan: true } : {}),
     });
   return refusedBy(thrown, facts, typeof code === 'number' ? { rpcCode: code } : {});
 }
 
 function httpError(thrown: unknown, status: number, facts: RequestFacts): PatchbayError {
-  if (facts.hasSession && (status === 404 || (status === 400 && isSessionError(thrown)))) {
+  const said = answerIn(thrown);
+  const noSession = NO_SESSION.has(fieldOf(fieldOf(said, 'error'), 'code'));
+  // A 400 with an answer to this request is about the request; one about a session has a code of its own, or is no JSON.
+  const ended = facts.hasSession
+    ? status === 404 || (status === 400 && (noSession || said === undefined))
+    : facts.era === 'modern' && (status === 404 || status === 400) && noSession;
+  if (ended) {
     return connectionLost(thrown, facts.what, { status, neverRan: true, sessionEnded: true });
   }
   const neverRan = REFUSED.has(status) || (status >= 300 && status < 400);
   return refusedBy(thrown, facts, { status, ...(neverRan ? { neverRan } : {}) });
 }
 
-/** A 400 with an answer to this request is about the request; one about a session has -32000 or -32001, or no JSON. */
-function isSessionError(thrown: unknown): boolean {
-  const data = fieldOf(thrown, 'data');
-  const text = fieldOf(data, 'text');
+/** The JSON that came with an error of HTTP; `undefined` if there was none. */
+function answerIn(thrown: unknown): unknown {
   try {
-    const error = fieldOf(JSON.parse(String(text)), 'error');
-    const code = fieldOf(error, 'code');
-    return code === -32_000 || code === -32_001;
+    return JSON.parse(String(fieldOf(fieldOf(thrown, 'data'), 'text')));
   } catch {
-    return true;
+    return undefined;
   }
 }
 
@@ -102,39 +103,44 @@ function connectionLost(
   what: string,
   details: Readonly<Record<string, unknown>>,
 ): PatchbayError {
+  const { neverRan, sessionEnded } = details;
   const why =
-    details['sessionEnded'] === true
-      ? `The server ended the session before ${what}.`
-      : details['neverRan'] === true
-        ? `The server could not be reached for ${what}.`
-        : `The connection was lost before the answer to ${what} came.`;
+    neverRan !== true
+      ? `The connection was lost before the answer to ${what} came.`
+      : sessionEnded === true
+        ? `The server ended the session before ${what}.`
+        : `The server could not be reached for ${what}.`;
   return new PatchbayError('connection-lost', why, { cause, details });
 }
 
 function refusedBy(
   thrown: unknown,
-  { what, redact }: RequestFacts,
+  { what }: RequestFacts,
   details: Readonly<Record<string, unknown>>,
 ): PatchbayError {
   const said = thrown instanceof Error ? thrown.message : String(thrown);
   const data = details['rpcCode'] === undefined ? undefined : fieldOf(thrown, 'data');
   return new PatchbayError(
     'protocol-error',
-    `${capital(what)} was refused: ${redact?.(said) ?? said}`,
+    `${capital(what)} was refused: ${said.length > MAX_SAID ? `${said.slice(0, MAX_SAID)} …` : said}`,
     { cause: thrown, details: { ...details, ...(data === undefined ? {} : { data }) } },
   );
 }
 
 const isLost = (thrown: unknown): boolean => fieldOf(fieldOf(thrown, 'data'), LOST) === true;
 
-/** The code of the network's error, which is the cause of what `fetch` threw. */
-function networkCode(thrown: unknown): string | undefined {
-  for (let error = thrown, depth = 0; depth < 4; error = fieldOf(error, 'cause'), depth++) {
-    const code = fieldOf(error, 'code');
-    if (typeof code === 'string' && (NEVER_SENT.has(code) || BROKEN.has(code))) return code;
+/** An error, or what caused it: the network's own error is the cause of what `fetch` threw. */
+function alongCauses(thrown: unknown, isIt: (error: unknown) => boolean): unknown {
+  let error = thrown;
+  for (let depth = 0; depth < 4 && error !== undefined; depth++) {
+    if (isIt(error)) return error;
+    error = fieldOf(error, 'cause');
   }
   return undefined;
 }
+
+const isNetworkCode = (code: unknown): boolean =>
+  typeof code === 'string' && (NEVER_SENT.has(code) || BROKEN.has(code));
 
 function fieldOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null

@@ -2,10 +2,8 @@ import type { Client, RequestOptions, Tool } from '@modelcontextprotocol/client'
 import type { ServerInfo } from '@patchbay/protocols';
 
 import type { LinkRequest } from './link.ts';
+import { MAX_TIMER_MS } from './pause.ts';
 import { isObject } from './wire-content.ts';
-
-/** The client has timers too; ours decide. */
-const NEVER_MS: number = 2 ** 31 - 1;
 
 const kept = (value: unknown) => ({ value });
 
@@ -27,10 +25,10 @@ export function send(
   params: Readonly<Record<string, unknown>>,
   { signal, tool, onProgress }: LinkRequest,
 ): Promise<unknown> {
-  // A progress token is always sent, so that a server can show that it is alive.
+  // The client has timers too; ours decide. A progress token is always sent, so that a server can show that it is alive.
   const options: RequestOptions = {
     signal,
-    timeout: NEVER_MS,
+    timeout: MAX_TIMER_MS,
     onprogress: ({ progress, total, message }) =>
       onProgress({
         progress,

@@ -8,35 +8,39 @@ import {
   type ServerConfig,
 } from '@patchbay/protocols';
 
-import type { BackOff } from './back-off.ts';
+import type { BackOff, Clock } from './back-off.ts';
 import { isStdio } from './connection-key.ts';
 import { connect, type ConnectOptions } from './connect.ts';
 import { Health } from './health.ts';
 import type { Link, LinkEvents } from './link.ts';
-import { abortable, pause } from './pause.ts';
+import { abortable, MAX_TIMER_MS } from './pause.ts';
 import { PooledClient } from './pooled-client.ts';
 import type { Slots } from './slots.ts';
+import type { Thrashing } from './thrashing.ts';
+import { warning } from './warning.ts';
 
 /** What a shared connection needs of its pool. */
 export interface SharedConnectionHost {
   readonly backOff: BackOff;
+  readonly clock: Clock;
   readonly idleMs: number;
   readonly slots: Slots;
+  readonly thrashing: Thrashing;
   readonly connectOptions: Pick<
     ConnectOptions,
-    'clientInfo' | 'maxLineBytes' | 'handlers' | 'guard'
+    'clientInfo' | 'maxLineBytes' | 'allowAddress' | 'handlers' | 'children'
   >;
   readonly random: () => number;
   /** Numbers that no other connection of the pool has had. */
   nextGeneration(): number;
   problem(problem: Problem): void;
-  /** It is idle, and closed for the sake of another process. */
-  makesRoom(connection: SharedConnection): void;
-  /** It was idle for long enough, or made room: the pool forgets it. */
-  ended(connection: SharedConnection): void;
+  /** Nobody can use it any more. `end` settles when nothing of it is left. */
+  ended(connection: SharedConnection, end: Promise<void>): void;
 }
 
 const CONNECT_MS = 30_000;
+/** So long it is believed that a server is still an older one. */
+const ERA_MS: number = 7 * 24 * 3_600_000;
 const CONNECTION_CHANGED = 'patchbay/connection';
 
 /**
@@ -44,6 +48,8 @@ const CONNECTION_CHANGED = 'patchbay/connection';
  * was idle for long enough.
  */
 export class SharedConnection {
+  /** Secret: it holds environment and headers. */
+  readonly key: string;
   readonly config: ServerConfig;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #host: SharedConnectionHost;
@@ -52,7 +58,8 @@ export class SharedConnection {
   #connecting: Promise<Link> | undefined;
   readonly #health: Health;
   #wasReady = false;
-  #era: ConnectOptions['era'];
+  #info: Link['info'] = { capabilities: {} };
+  #era: { readonly is: ConnectOptions['era']; readonly since: number } | undefined;
   /** Whether a process that dies of the first question is started once more. */
   #respawn = true;
   /** The link replaces one over which nothing could be sent any more. If that is true of this one too, it is no use. */
@@ -74,26 +81,32 @@ export class SharedConnection {
   readonly #clients = new Map<string, McpClient>();
 
   constructor(
+    key: string,
     config: ServerConfig,
     headers: Readonly<Record<string, string>>,
     host: SharedConnectionHost,
   ) {
+    this.key = key;
     this.config = config;
     this.#headers = headers;
     this.#host = host;
-    this.#health = new Health(config, host.backOff, host.random);
+    this.#health = new Health(config, host.backOff, host.random, host.clock);
   }
 
   get isIdle(): boolean {
     return this.#leases === 0 && this.#inFlight === 0 && this.#connecting === undefined;
   }
 
-  get isClosed(): boolean {
-    return this.#closing !== undefined;
+  /** Its process can be ended: nothing is under way, and no session that is open counts on its state. */
+  get canMakeRoom(): boolean {
+    const { sharing } = this.config;
+    const isQuiet = this.#inFlight === 0 && this.#connecting === undefined;
+    return isQuiet && this.#link?.pid !== undefined && (this.isIdle || sharing !== 'session');
   }
 
+  /** Who the server said it is, when it was connected last. */
   get info(): Link['info'] {
-    return this.#link?.info ?? { capabilities: {} };
+    return this.#info;
   }
 
   status(): ConnectionStatus {
@@ -156,8 +169,24 @@ export class SharedConnection {
     this.#rest();
   }
 
+  /** Ends its process for the sake of another one. If somebody still has a lease, the next use starts it again. */
+  makeRoom(): void {
+    this.#host.thrashing.closed(this.key);
+    if (this.isIdle) {
+      void this.close();
+      return;
+    }
+    const link = this.#link!;
+    this.#link = undefined;
+    this.#ending(this.#end(link));
+    this.#to('idle');
+  }
+
   close(): Promise<void> {
-    this.#closing ??= this.#close();
+    if (this.#closing === undefined) {
+      this.#closing = this.#close();
+      this.#host.ended(this, this.#closing);
+    }
     return this.#closing;
   }
 
@@ -168,8 +197,7 @@ export class SharedConnection {
     await this.#connecting?.catch(() => undefined);
     const link = this.#link;
     this.#link = undefined;
-    this.#host.ended(this);
-    if (link !== undefined) await this.#end(link);
+    if (link !== undefined) this.#ending(this.#end(link));
     await Promise.all(this.#endings);
   }
 
@@ -183,7 +211,8 @@ export class SharedConnection {
     this.#health.check();
     this.#connecting ??= this.#connect().finally(() => {
       this.#connecting = undefined;
-      this.#rest();
+      // Whoever waited for it goes first.
+      setImmediate(() => this.#rest());
     });
     return abortable(this.#connecting, signal);
   }
@@ -201,12 +230,15 @@ export class SharedConnection {
         this.#health.recovered(!this.#replaces);
         this.#wasReady = true;
         this.#respawn = true;
-        this.#era = link.info.era;
+        this.#info = link.info;
+        this.#era ??= { is: link.info.era, since: this.#host.clock.now() };
         this.generation = this.#host.nextGeneration();
         if (this.#closing === undefined) this.#to('ready');
         return link;
       } catch (thrown) {
         const error = toPatchbayError(thrown, 'connect-failed');
+        // It may not be any more what it was.
+        this.#era = undefined;
         if (this.#closing !== undefined) throw closed();
         if (error.code === 'aborted') {
           this.#to('idle');
@@ -216,7 +248,7 @@ export class SharedConnection {
         if (error.details?.['exitCode'] !== undefined) this.#respawn = !this.#respawn;
         const wait = this.#health.failed(error);
         if (attempt >= attempts || !mayPass(error)) throw this.#giveUp(error, wait);
-        await pause(wait, this.#ended.signal);
+        await this.#host.clock.wait(wait, this.#ended.signal);
       }
     }
   }
@@ -225,7 +257,12 @@ export class SharedConnection {
     const { slots, connectOptions } = this.#host;
     const { signal } = this.#ended;
     const counted = isStdio(this.config);
-    if (counted) await this.#queue();
+    if (counted) {
+      await this.#queue();
+      this.#host.thrashing.made(this.key);
+    }
+    const age = this.#host.clock.now() - (this.#era?.since ?? 0);
+    if (age > ERA_MS) this.#era = undefined;
     let link: Link | undefined;
     try {
       const events: LinkEvents = {
@@ -241,7 +278,7 @@ export class SharedConnection {
           ...connectOptions,
           connectMs,
           headers: this.#headers,
-          era: this.#era,
+          era: this.#era?.is,
           respawn: this.#respawn,
           signal,
         },
@@ -316,34 +353,36 @@ export class SharedConnection {
   }
 
   #tell(method: string, params: unknown): void {
-    for (const listener of this.#listeners) listener(method, params);
+    for (const listener of this.#listeners) {
+      try {
+        listener(method, params);
+      } catch (error) {
+        // Whoever cannot listen is no reason to lose a connection.
+        this.#host.problem(problemFrom(this.#health.name, error));
+      }
+    }
   }
 
   /** Text where a message was expected is said once per connection, and does no harm. */
   #heardNoise(sample: string): void {
     if (this.#noise++ > 0) return;
     const message = `The server writes something else than messages to its output, for example: ${JSON.stringify(sample)}. It should write that to stderr.`;
-    this.#host.problem({
-      source: this.#health.name,
-      code: 'protocol-error',
-      severity: 'warning',
-      message,
-    });
+    this.#host.problem(warning(this.#health.name, message));
   }
 
   #rest(): void {
     if (this.#leases === 0 && this.#inFlight === 0)
       this.#queueing?.abort(new PatchbayError('aborted', 'Nobody waits for it any more.'));
-    if (!this.isIdle || this.#closing !== undefined) return;
-    clearTimeout(this.#idleTimer);
+    if (this.#closing !== undefined) return;
     this.usedAt = Date.now();
-    if (this.#closeWhenIdle) {
+    if (this.canMakeRoom && this.#host.slots.isWanted) {
+      this.makeRoom();
+    } else if (this.isIdle && this.#closeWhenIdle) {
       void this.close();
-    } else if (this.#host.slots.isWanted && isStdio(this.config)) {
-      this.#host.makesRoom(this);
-      void this.close();
-    } else if (Number.isFinite(this.#host.idleMs)) {
-      this.#idleTimer = setTimeout(() => void this.close(), this.#host.idleMs);
+    } else if (this.isIdle && Number.isFinite(this.#host.idleMs)) {
+      clearTimeout(this.#idleTimer);
+      const idleMs = Math.min(this.#host.idleMs, MAX_TIMER_MS);
+      this.#idleTimer = setTimeout(() => void this.close(), idleMs);
       (this.#idleTimer as { unref?: () => void }).unref?.();
     }
   }
@@ -353,9 +392,14 @@ function closed(): PatchbayError {
   return new PatchbayError('closed', 'The connection was closed.');
 }
 
-/** Whether waiting a little may help: not where nothing is free, nothing is there to start, or the server said no. */
+/** Whether waiting a little may help: not where nothing is free, nothing is there to start, or it is refused to us. */
 function mayPass({ code, details }: PatchbayError): boolean {
   const { status, errno } = details ?? {};
-  if (typeof status === 'number') return status >= 500 || status === 408 || status === 429;
-  return code !== 'pool-exhausted' && code !== 'invalid-config' && errno !== 'ENOENT';
+  return (
+    status !== 401 &&
+    status !== 403 &&
+    code !== 'pool-exhausted' &&
+    code !== 'invalid-config' &&
+    errno !== 'ENOENT'
+  );
 }

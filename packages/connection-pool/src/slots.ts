@@ -1,19 +1,17 @@
 import { PatchbayError } from '@patchbay/protocols';
 
-interface Waiting {
-  readonly grant: () => void;
-}
+import { abortable, MAX_TIMER_MS } from './pause.ts';
 
 /** How many child processes there may be at once. Who finds none free waits in order. */
 export class Slots {
   readonly #limit: number;
   readonly #waitMs: number;
-  /** Ends an idle process, if there is one. */
-  readonly #makeRoom: () => boolean;
-  readonly #waiting: Waiting[] = [];
+  /** Ends a process that nobody needs just now, if there is one. */
+  readonly #makeRoom: () => void;
+  readonly #waiting: (() => void)[] = [];
   #used = 0;
 
-  constructor(limit: number, waitMs: number, makeRoom: () => boolean) {
+  constructor(limit: number, waitMs: number, makeRoom: () => void) {
     this.#limit = limit;
     this.#waitMs = waitMs;
     this.#makeRoom = makeRoom;
@@ -31,39 +29,37 @@ export class Slots {
       this.#used++;
       return;
     }
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let onAbort: (() => void) | undefined;
-    let waiting: Waiting | undefined;
+    let grant!: () => void;
+    const granted = new Promise<void>((resolve) => {
+      grant = resolve;
+    });
+    this.#waiting.push(grant);
+    this.#makeRoom();
+    const late = new AbortController();
+    const timer = setTimeout(
+      () => late.abort(this.#exhausted()),
+      Math.min(this.#waitMs, MAX_TIMER_MS),
+    );
     try {
-      await new Promise<void>((resolve, reject) => {
-        waiting = { grant: resolve };
-        this.#waiting.push(waiting);
-        onAbort = () => reject(signal.reason as Error);
-        signal.addEventListener('abort', onAbort, { once: true });
-        timer = setTimeout(() => {
-          reject(
-            new PatchbayError(
-              'pool-exhausted',
-              `All ${this.#limit} server processes are in use, and none became free within ${this.#waitMs / 1000} s. Raise \`maxClients\`, or use fewer servers at once.`,
-            ),
-          );
-        }, this.#waitMs);
-        this.#makeRoom();
-      });
+      await abortable(granted, AbortSignal.any([signal, late.signal]));
     } catch (error) {
-      const at = this.#waiting.indexOf(waiting!);
+      const at = this.#waiting.indexOf(grant);
       if (at === -1) this.release(); // granted in the same moment
       else this.#waiting.splice(at, 1);
       throw error;
     } finally {
       clearTimeout(timer);
-      if (onAbort !== undefined) signal.removeEventListener('abort', onAbort);
     }
+  }
+
+  #exhausted(): PatchbayError {
+    const message = `All ${this.#limit} server processes are in use, and none became free within ${this.#waitMs / 1000} s. Raise \`maxClients\`, or use fewer servers at once.`;
+    return new PatchbayError('pool-exhausted', message);
   }
 
   release(): void {
     const next = this.#waiting.shift();
     if (next === undefined) this.#used--;
-    else next.grant();
+    else next();
   }
 }

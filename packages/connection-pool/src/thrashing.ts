@@ -1,5 +1,7 @@
 import type { Problem } from '@patchbay/protocols';
 
+import { warning } from './warning.ts';
+
 /** Within so many milliseconds … */
 const WINDOW_MS = 60_000;
 /** … so many processes were closed to make room, and started again. */
@@ -34,11 +36,7 @@ export class Thrashing {
     this.#again = [...this.#again.filter((before) => now - before <= WINDOW_MS), now];
     if (this.#again.length < TOO_OFTEN) return;
     this.#again = [];
-    this.#tell({
-      source: 'connection-pool',
-      code: 'pool-thrashing',
-      severity: 'warning',
-      message: `Server processes are closed to make room and started again soon after: more than ${this.#limit} are in use by turns. Raise \`maxClients\`.`,
-    });
+    const message = `Server processes are closed to make room and started again soon after: more than ${this.#limit} are in use by turns. Raise \`maxClients\`.`;
+    this.#tell(warning('connection-pool', message, 'pool-thrashing'));
   }
 }

@@ -8,6 +8,7 @@ import {
   type ToolDefinition,
 } from '@patchbay/protocols';
 
+import { warning } from './warning.ts';
 import { isObject, text, texts } from './wire-content.ts';
 
 type Wire = Readonly<Record<string, unknown>>;
@@ -22,6 +23,8 @@ export interface WireList<T> {
 
 const MAX_PAGES = 1_000;
 const MAX_ENTRIES = 10_000;
+/** Of all pages together, as text. */
+const MAX_CHARS: number = 64 * 1024 * 1024;
 
 /** Reads all pages. One bad entry does not cost the others; a list without an end is cut, and says so. */
 export async function readAllPages<T>(
@@ -32,15 +35,10 @@ export async function readAllPages<T>(
   const items: T[] = [];
   const problems: Problem[] = [];
   // The list is there, only not all of it.
-  const problem = (why: string) =>
-    problems.push({
-      source,
-      code: 'protocol-error',
-      severity: 'warning',
-      message: `${list.method}: ${why}`,
-    });
+  const problem = (why: string) => problems.push(warning(source, `${list.method}: ${why}`));
   const seen = new Set<string>();
   let position = 0;
+  let chars = 0;
   let cursor: string | undefined;
   for (let pages = 1; ; pages++) {
     const result = await page(cursor);
@@ -54,7 +52,9 @@ export async function readAllPages<T>(
     }
     const next = isObject(result) ? text(result['nextCursor']) : undefined;
     if (next === undefined) break;
-    if (seen.has(next) || pages >= MAX_PAGES || items.length >= MAX_ENTRIES) {
+    chars += JSON.stringify(result).length;
+    const isFull = items.length >= MAX_ENTRIES || chars > MAX_CHARS;
+    if (seen.has(next) || pages >= MAX_PAGES || isFull) {
       problem(
         `the list was cut after ${items.length} entries on ${pages} pages, because it has no end.`,
       );

@@ -67,8 +67,8 @@ describe.concurrent('opencode-32477: signs of life', () => {
     await using pool = new ConnectionPool(fast);
     await using lease = await pool.acquire(server.config);
     const [long, silent] = await Promise.all([
-      lease.value.callTool('long', {}, { timeoutMs: 1_000 }),
-      failure(lease.value.callTool('silent', {}, { timeoutMs: 1_000 })),
+      lease.value.callTool('long', {}, { timeoutMs: 2_000 }),
+      failure(lease.value.callTool('silent', {}, { timeoutMs: 2_000 })),
     ]);
     expect(textOf(long)).toBe('long done');
     expect(silent).toMatchObject({ code: 'timeout' });

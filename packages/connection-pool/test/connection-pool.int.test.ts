@@ -72,19 +72,21 @@ describe.concurrent('sharing', () => {
     await vi.waitFor(() => expect(pool.inspect()).toEqual([]));
   });
 
-  it('lets further processes wait in order, closes idle ones first, and gives up with a clear error', async () => {
+  it('lets further processes wait, ends what nobody uses first, and gives up with a clear error', async () => {
     await using pool = new ConnectionPool({ maxClients: 1, maxWaitMs: 200 });
-    const first = await pool.acquire(raw());
-    await expect(pool.acquire(raw({ more: 1 }))).rejects.toMatchObject({ code: 'pool-exhausted' });
-    const second = new ConnectionPool({ maxClients: 1 });
-    const held = await second.acquire(raw());
-    const waiting = second.acquire(raw({ more: 1 }));
-    await held.close();
-    const granted = await waiting;
-    expect(second.inspect()).toHaveLength(1);
-    await granted.close();
-    await second.close();
+    await using first = await pool.acquire(raw());
+    const stop = new AbortController();
+    const busy = first.value.callTool('never', {}, { signal: stop.signal }).catch(() => undefined);
+    await expect(pool.acquire(raw({ more: 1 }))).rejects.toMatchObject({
+      code: 'pool-exhausted',
+      message: expect.stringContaining('`maxClients`'),
+    });
+    stop.abort();
+    await busy;
     await first.close();
+    await using next = await pool.acquire(raw({ more: 2 }));
+    expect(textOf(await next.value.callTool('echo', { text: 'next' }))).toBe('next');
+    expect(pool.inspect().filter(({ pid }) => pid !== undefined)).toHaveLength(1);
   });
 });
 

@@ -1,4 +1,4 @@
-import { ConnectionPool, type PoolOptions } from '@patchbay/connection-pool';
+import { ConnectionPool, type Clock, type PoolOptions } from '@patchbay/connection-pool';
 import type { HttpServerConfig, McpClient } from '@patchbay/protocols';
 import { describe, expect, it, vi } from 'vitest';
 
@@ -199,6 +199,52 @@ describe.concurrent('the stream of notifications', () => {
     } finally {
       await again.close();
     }
+  });
+});
+
+describe.concurrent('a server that went away', () => {
+  it('is asked for three times, at growing distances, then when its time has come', async () => {
+    let now = Date.parse('2026-01-01T00:00:00Z');
+    const waits: number[] = [];
+    const clock: Clock = {
+      now: () => now,
+      wait: async (ms) => {
+        waits.push(ms);
+        now += ms;
+      },
+    };
+    const server: Raw = await startHttp();
+    let attempts = 0;
+    const counting: typeof fetch = (input, init) => {
+      attempts++;
+      return fetch(input, init);
+    };
+    const config: HttpServerConfig = { url: server.url, fetch: counting };
+    const random = () => 1;
+    await using pool = new ConnectionPool({ clock, random });
+    await using lease = await pool.acquire(config);
+    await vi.waitFor(() => expect(server.seen.at(-1)?.method).toBe('GET'));
+    await server.close();
+    await vi.waitFor(() => expect(pool.status(config)).toMatchObject({ state: 'lost' }), 5_000);
+    attempts = 0;
+    await expect(echo(lease.value, 'gone')).rejects.toMatchObject({ code: 'connect-failed' });
+    expect(waits).toEqual([1_000, 2_000]);
+    expect(attempts).toBe(3);
+    const retryAt = new Date(now + 4_000).toISOString();
+    expect(pool.status(config)).toMatchObject({ state: 'degraded', retryAt });
+    await expect(echo(lease.value, 'gone')).rejects.toMatchObject({ code: 'unavailable' });
+    now += 3_999;
+    await expect(echo(lease.value, 'gone')).rejects.toMatchObject({ code: 'unavailable' });
+    expect(attempts).toBe(3);
+    now += 1;
+    await expect(echo(lease.value, 'gone')).rejects.toMatchObject({ code: 'connect-failed' });
+    expect(attempts).toBe(4);
+    expect(pool.status(config).retryAt).toBe(new Date(now + 8_000).toISOString());
+    const back: Raw = await startHttp({ http: server.port });
+    now += 8_000;
+    expect(await echo(lease.value, 'back')).toBe('back');
+    await pool.close();
+    await back.close();
   });
 });
 

@@ -71,6 +71,16 @@ prove(providerSuite, () => smallProvider(), {
     subject: calling((client, name) => client.callTool(name, {}, { repeatable: true })),
     says: /expected 1, got 2/,
   },
+  'settles every call that is under way when its server dies': {
+    subject: calling(async (client, name) => {
+      try {
+        return await client.callTool(name, {});
+      } catch {
+        return await new Promise(() => undefined);
+      }
+    }),
+    says: HANGS,
+  },
   'sends a call again that may be repeated': {
     subject: calling((client, name) => client.callTool(name, {})),
     says: /It may have run/,
@@ -93,6 +103,17 @@ prove(providerSuite, () => smallProvider(), {
     }),
     says: /It failed/,
   },
+  'takes the first of two answers, and none that is for nobody': {
+    subject: calling(async (client, name) => {
+      const result = await client.callTool(name, {});
+      return name === 'twice' ? { content: [{ type: 'text', text: 'second' }] } : result;
+    }),
+    says: /The content of the result/,
+  },
+  'hands on what a server says, also after it died': {
+    subject: broken({ client: () => ({ onNotification: () => () => undefined }) }),
+    says: HANGS,
+  },
   'lives with lines that are no messages': {
     subject: calling(async (client, name) => {
       const result = await client.callTool(name, {});
@@ -113,6 +134,22 @@ prove(providerSuite, () => smallProvider(), {
       };
     },
     says: /It says/,
+  },
+  'shows no secret of the configuration, whatever the server says': {
+    subject: calling(async (client, name) => {
+      await client.callTool(name, {}).catch((cause: unknown) => {
+        const careless = new Error('Refused to the-secret-of-ann.');
+        throw new PatchbayError('protocol-error', 'Refused.', { cause: [cause, careless] });
+      });
+    }),
+    says: /It shows/,
+  },
+  'refuses an address that is not one of HTTP': {
+    subject: broken({
+      acquire: (acquire, config) =>
+        acquire('url' in config ? { command: process.execPath, args: ['-e', ''] } : config),
+    }),
+    says: /invalid-config/,
   },
   'rejects what cannot be connected to': {
     subject: broken({

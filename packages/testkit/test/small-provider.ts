@@ -89,6 +89,7 @@ class SmallClient {
   #take(line: string): void {
     let message: {
       id?: number;
+      method?: string;
       result?: unknown;
       error?: { code: number; message: string };
     } | null;
@@ -97,13 +98,17 @@ class SmallClient {
     } catch {
       return;
     }
+    const { method } = message ?? {};
+    if (method !== undefined) for (const hear of this.#listeners) hear(method, undefined);
     const waiting = this.#waiting.get(message?.id ?? 0);
     if (waiting === undefined) return;
     this.#waiting.delete(message!.id!);
     const { result, error } = message!;
     if (error === undefined) return waiting.resolve(result);
     const details = { rpcCode: error.code };
-    waiting.reject(new PatchbayError('protocol-error', error.message, { details }));
+    const secrets = Object.values(this.#config.env ?? {});
+    const said = secrets.reduce((text, secret) => text.replaceAll(secret, '***'), error.message);
+    waiting.reject(new PatchbayError('protocol-error', said, { details }));
   }
 
   #send(method: string, params: object, signal?: AbortSignal): Promise<unknown> {
@@ -147,6 +152,7 @@ export function smallProvider(faults: Faults = {}): {
     if (asker.signal?.aborted === true) {
       throw new PatchbayError('aborted', 'Nobody waits.', { cause: asker.signal.reason });
     }
+    if ('url' in config) throw new PatchbayError('invalid-config', 'It only starts programs.');
     const { command, args, sharing = 'identity' } = config as StdioServerConfig;
     const who = { identity: asker.identity?.id, everyone: '', session: asker.scope?.session };
     const right = JSON.stringify([command, args, sharing, who[sharing]]);

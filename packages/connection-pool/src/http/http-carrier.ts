@@ -1,6 +1,8 @@
 import { PatchbayError, type HttpServerConfig } from '@patchbay/protocols';
 
 import type { Carrier, CarrierEvents } from '../carrier.ts';
+import { within } from '../pause.ts';
+import { limited } from './limited.ts';
 import { lossAwareHttp } from './loss-aware-http.ts';
 
 type Sdk = typeof import('@modelcontextprotocol/client');
@@ -16,22 +18,32 @@ export function httpKinds({ type }: HttpServerConfig): readonly HttpKind[] {
   return type === 'http' ? ['streamable'] : ['streamable', 'sse'];
 }
 
-/** Whether a server answered as one that only knows the old transport. */
-export function speaksOldTransport(error: unknown): boolean {
-  const status = (error as { readonly status?: unknown } | undefined)?.status;
-  return status === 400 || status === 404 || status === 405;
+/** Whether a server answered as one that only knows the old transport, and not with a session. */
+export function speaksOldTransport(details: PatchbayError['details'] = {}): boolean {
+  const { status, hasSession } = details;
+  return hasSession !== true && (status === 400 || status === 404 || status === 405);
 }
 
 /** @throws PatchbayError `invalid-config` */
 export function httpUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
-    throw new PatchbayError(
-      'invalid-config',
-      'The `url` of a server must begin with http:// or https://.',
-    );
-  }
+  const refused = (why: string) =>
+    new PatchbayError('invalid-config', `The \`url\` of a server must ${why}.`);
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
+    throw refused('begin with http:// or https://');
+  if (url.username !== '' || url.password !== '')
+    throw refused('have no user and password in it: put them into `headers`');
   return url;
+}
+
+/** How the requests of a connection are sent. */
+export interface HttpRequests {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly fetch: typeof globalThis.fetch;
+  /** Longest message, in bytes. */
+  readonly maxBytes: number;
+  /** Ends the sockets that it opened. */
+  readonly close: () => Promise<void>;
 }
 
 /** A server that is reached over HTTP. */
@@ -39,30 +51,25 @@ export function httpCarrier(
   sdk: Sdk,
   config: HttpServerConfig,
   kind: HttpKind,
-  headers: Readonly<Record<string, string>>,
+  requests: HttpRequests,
   events: CarrierEvents,
 ): Carrier {
   const url = httpUrl(config.url);
-  const { fetch = globalThis.fetch } = config;
   return kind === 'sse'
-    ? sseCarrier(sdk, url, headers, fetch)
-    : streamableCarrier(sdk, url, headers, fetch, events);
+    ? sseCarrier(sdk, url, requests)
+    : streamableCarrier(sdk, url, requests, events);
 }
 
 function streamableCarrier(
   sdk: Sdk,
   url: URL,
-  headers: Readonly<Record<string, string>>,
-  fetch: typeof globalThis.fetch,
-  events: CarrierEvents,
+  requests: HttpRequests,
+  { onDeaf, onGap }: CarrierEvents,
 ): Carrier {
-  const { onDeaf, onGap } = events;
-  const transport = lossAwareHttp(sdk, url, { headers, fetch, onDeaf, onGap });
+  const transport = lossAwareHttp(sdk, url, { ...requests, onDeaf, onGap });
   let retired = false;
   return {
     transport,
-    pid: undefined,
-    stderrTail: '',
     get hasSession() {
       return transport.sessionId !== undefined;
     },
@@ -74,8 +81,13 @@ function streamableCarrier(
     },
     close: async () => {
       if (!retired && transport.sessionId !== undefined)
-        await goodbye(transport.terminateSession());
+        // Whether it answers to that does not matter.
+        await within(
+          transport.terminateSession().catch(() => undefined),
+          GOODBYE_MS,
+        );
       await transport.close();
+      await requests.close();
     },
   };
 }
@@ -84,12 +96,12 @@ function streamableCarrier(
 function sseCarrier(
   sdk: Sdk,
   url: URL,
-  headers: Readonly<Record<string, string>>,
-  fetch: typeof globalThis.fetch,
+  { headers, fetch, maxBytes, close }: HttpRequests,
 ): Carrier {
+  const tooLong = () => new Error(`a message of the server is longer than ${maxBytes} bytes`);
   const transport = new sdk.SSEClientTransport(url, {
     requestInit: { headers: { ...headers } },
-    fetch,
+    fetch: async (input, init) => limited(await fetch(input, init), maxBytes, tooLong),
   });
   let handler: ((error: Error) => void) | undefined;
   Object.defineProperty(transport, 'onerror', {
@@ -103,21 +115,9 @@ function sseCarrier(
   });
   return {
     transport,
-    pid: undefined,
-    stderrTail: '',
-    hasSession: false,
-    lastAnswersMs: 0,
-    retire: () => undefined,
-    close: () => transport.close(),
+    close: async () => {
+      await transport.close();
+      await close();
+    },
   };
-}
-
-/** Waits a little for a server that is told good-bye; whether it answers does not matter. */
-async function goodbye(said: Promise<void>): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const enough = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, GOODBYE_MS);
-  });
-  await Promise.race([said.catch(() => undefined), enough]);
-  clearTimeout(timer);
 }

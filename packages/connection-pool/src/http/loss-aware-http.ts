@@ -1,6 +1,7 @@
 import type { JSONRPCMessage, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 
-import { LOST } from '../stand-in.ts';
+import { LOST, TOO_LARGE } from '../stand-in.ts';
+import { isEventStream, limited } from './limited.ts';
 
 type Sdk = typeof import('@modelcontextprotocol/client');
 
@@ -13,10 +14,28 @@ const FIRST_RESUME_MS = 250;
 const LASTING_MS = 10_000;
 /** So often in a row the stream of notifications may fail to open before it counts as lost. */
 const MAX_FAILURES = 3;
+/** Says to our own `fetch` which message it sends. It goes no further. */
+const WHICH = 'x-patchbay-message';
+
+/** A message on its way, until its response has ended. */
+interface Sending {
+  /** Of a request. */
+  readonly id: string | number | undefined;
+  /**
+   * Ends it. (The official transport has one signal for all, on which Node 20 leaves a listener for each `fetch` until the
+   * next garbage collection, and warns of each above 1,500.)
+   */
+  readonly stop: AbortController;
+  isAnswered: boolean;
+  /** Its answer may still come. */
+  isStreamed: boolean;
+}
 
 export interface LossAwareOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly fetch: typeof globalThis.fetch;
+  /** Longest message, in bytes. */
+  readonly maxBytes: number;
   /** The stream of notifications is gone for good. */
   readonly onDeaf: () => void;
   /** It was lost and is open again. */
@@ -30,8 +49,8 @@ export interface LossAwareHttp extends StreamableHTTPClientTransport {
 
 /**
  * The official Streamable HTTP transport, with what a pool needs of it: a request whose stream ends, is cut, or cannot be
- * resumed is answered with an error at once instead of at its timeout (typescript-sdk#2739); all timers end with it; the
- * loss of the stream of notifications is told.
+ * resumed, or that is answered without an answer, gets an error at once instead of at its timeout (typescript-sdk#2739);
+ * so does one whose answer is too long; all timers end with it; the loss of the stream of notifications is told.
  */
 export function lossAwareHttp(sdk: Sdk, url: URL, options: LossAwareOptions): LossAwareHttp {
   const timers = new Set<ReturnType<typeof setTimeout>>();
@@ -40,13 +59,36 @@ export function lossAwareHttp(sdk: Sdk, url: URL, options: LossAwareOptions): Lo
     timers.clear();
   };
   let retired = false;
+  let count = 0;
   let openedAt: number | undefined;
   let short = 0;
   let failures = 0;
 
+  const sendings = new Map<string, Sending>();
+  /** Answers for the server. */
+  const standIn = ({ id, isAnswered }: Sending, message: string, data: object) => {
+    if (id === undefined || isAnswered) return;
+    transport.onmessage?.({ jsonrpc: '2.0', id, error: { code: -32_000, message, data } });
+  };
+
   const guardedFetch: typeof globalThis.fetch = async (input, init) => {
     if (retired) throw new Error('The server ended the session of this connection.');
-    if (init?.method !== 'GET') return options.fetch(input, init);
+    const headers = new Headers(init?.headers);
+    const sending = sendings.get(headers.get(WHICH) ?? '');
+    headers.delete(WHICH);
+    const signal = sending?.stop.signal ?? init?.signal ?? null;
+    const response = await (init?.method === 'GET'
+      ? openStream(input, init)
+      : options.fetch(input, { ...init, headers, signal }));
+    if (sending !== undefined) sending.isStreamed = response.ok && isEventStream(response);
+    return limited(response, options.maxBytes, () => {
+      const message = 'a message of the server is too long';
+      if (sending !== undefined) standIn(sending, message, { [TOO_LARGE]: options.maxBytes });
+      return new Error(message);
+    });
+  };
+
+  const openStream = async (input: Parameters<typeof fetch>[0], init: RequestInit) => {
     const failed = () => {
       if (++failures === MAX_FAILURES && openedAt !== undefined) options.onDeaf();
     };
@@ -67,9 +109,7 @@ export function lossAwareHttp(sdk: Sdk, url: URL, options: LossAwareOptions): Lo
     }
   };
 
-  return new (class extends sdk.StreamableHTTPClientTransport implements LossAwareHttp {
-    /** Requests that wait for their answer. */
-    readonly #waiting = new Map<string | number, object>();
+  const transport = new (class extends sdk.StreamableHTTPClientTransport implements LossAwareHttp {
     #handler: StreamableHTTPClientTransport['onmessage'];
 
     constructor() {
@@ -105,7 +145,7 @@ export function lossAwareHttp(sdk: Sdk, url: URL, options: LossAwareOptions): Lo
             handler &&
             ((message: JSONRPCMessage) => {
               if ('id' in message && !('method' in message) && message.id !== undefined)
-                this.#waiting.delete(message.id);
+                for (const one of sendings.values()) one.isAnswered ||= one.id === message.id;
               handler(message);
             });
         },
@@ -116,30 +156,31 @@ export function lossAwareHttp(sdk: Sdk, url: URL, options: LossAwareOptions): Lo
       message: JSONRPCMessage | JSONRPCMessage[],
       sendOptions?: SendOptions,
     ): Promise<void> {
-      if (Array.isArray(message) || !('id' in message) || !('method' in message))
-        return super.send(message, sendOptions);
-      const { id } = message;
-      const mark = {};
-      this.#waiting.set(id, mark);
-      const lost = () => {
-        if (this.#waiting.get(id) !== mark) return;
-        this.#waiting.delete(id);
-        this.#handler?.({
-          jsonrpc: '2.0',
-          id,
-          error: { code: -32_000, message: 'no answer came', data: { [LOST]: true } },
-        });
+      const isRequest = !Array.isArray(message) && 'id' in message && 'method' in message;
+      const id = isRequest ? message.id : undefined;
+      const which = String(++count);
+      const sending = { id, stop: new AbortController(), isAnswered: false, isStreamed: false };
+      sendings.set(which, sending);
+      const ended = () => {
+        sendings.delete(which);
+        standIn(sending, 'no answer came', { [LOST]: true });
       };
+      const { requestSignal } = sendOptions ?? {};
+      requestSignal?.addEventListener('abort', () => sending.stop.abort(requestSignal.reason), {
+        once: true,
+      });
       try {
         await super.send(message, {
           ...sendOptions,
+          headers: { ...sendOptions?.headers, [WHICH]: which },
           onRequestStreamEnd: () => {
             sendOptions?.onRequestStreamEnd?.();
-            lost();
+            ended();
           },
         });
+        if (!sending.isStreamed) ended();
       } catch (error) {
-        this.#waiting.delete(id);
+        sendings.delete(which);
         throw error;
       }
     }
@@ -151,8 +192,10 @@ export function lossAwareHttp(sdk: Sdk, url: URL, options: LossAwareOptions): Lo
 
     override close(): Promise<void> {
       clearTimers();
-      this.#waiting.clear();
+      for (const { stop } of sendings.values()) stop.abort();
+      sendings.clear();
       return super.close();
     }
   })();
+  return transport;
 }

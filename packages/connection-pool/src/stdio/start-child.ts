@@ -17,9 +17,13 @@ export interface ChildOptions {
 /**
  * Starts a program with pipes, in a process group of its own, without a shell. (On Windows `npx` and the like are scripts
  * of the command interpreter; cross-spawn hands their arguments through it unharmed.)
+ * `started` is told of it in the same moment.
  * @throws PatchbayError `connect-failed` that names the program and what to do
  */
-export async function startChild(options: ChildOptions): Promise<ChildProcessWithoutNullStreams> {
+export async function startChild(
+  options: ChildOptions,
+  started?: (child: ChildProcessWithoutNullStreams) => void,
+): Promise<ChildProcessWithoutNullStreams> {
   const { command, args = [], cwd } = options;
   const env = childEnvironment(options.env);
   if (command.trim() === '')
@@ -32,6 +36,7 @@ export async function startChild(options: ChildOptions): Promise<ChildProcessWit
     windowsHide: true,
     ...(cwd === undefined ? {} : { cwd }),
   }) as ChildProcessWithoutNullStreams;
+  started?.(child);
   // EPIPE and ECONNRESET are events; without a listener they would end the program.
   for (const stream of [child.stdin, child.stdout, child.stderr])
     stream.on('error', () => undefined);
@@ -53,6 +58,8 @@ async function why(
   env: Readonly<Record<string, string>>,
 ): Promise<PatchbayError> {
   const { command, cwd } = options;
+  // Node adds the arguments, which may hold secrets.
+  delete (error as { spawnargs?: unknown }).spawnargs;
   const failed = (message: string) =>
     new PatchbayError('connect-failed', message, {
       cause: error,

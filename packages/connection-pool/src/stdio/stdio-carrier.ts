@@ -1,7 +1,9 @@
+import type { ChildProcess } from 'node:child_process';
+
 import type { StdioServerConfig } from '@patchbay/protocols';
 
 import type { Carrier, CarrierEvents } from '../carrier.ts';
-import type { ExitGuard } from '../exit-guard.ts';
+import { ExitGuard } from './exit-guard.ts';
 import { StdioTransport } from './stdio-transport.ts';
 
 /** What a server that closed its input may still say. */
@@ -15,20 +17,25 @@ export function stdioCarrier(
   options: {
     readonly maxLineBytes: number;
     readonly respawn: boolean;
-    readonly guard: ExitGuard;
+    readonly children: { guard?: ExitGuard };
   },
   events: CarrierEvents,
 ): Carrier {
   const transport = new StdioTransport({
     command,
+    args,
+    env,
+    cwd,
     maxLineBytes: options.maxLineBytes,
     respawnAtProbe: options.respawn,
-    ...(args === undefined ? {} : { args }),
-    ...(env === undefined ? {} : { env }),
-    ...(cwd === undefined ? {} : { cwd }),
   });
   transport.onnoise = events.onNoise;
-  options.guard.add(transport);
+  const guard = (options.children.guard ??= new ExitGuard());
+  const children: ChildProcess[] = [];
+  transport.onspawn = (child) => {
+    children.push(child);
+    guard.add(child);
+  };
   return {
     transport: transport as Carrier['transport'],
     get pid() {
@@ -37,12 +44,10 @@ export function stdioCarrier(
     get stderrTail() {
       return transport.stderrTail;
     },
-    hasSession: false,
     lastAnswersMs: LAST_ANSWERS_MS,
-    retire: () => undefined,
     close: async ({ abandon } = {}) => {
       await transport.close(abandon === true ? ABANDON_MS : undefined);
-      options.guard.delete(transport);
+      for (const child of children) guard.delete(child);
     },
   };
 }

@@ -1,7 +1,8 @@
-import type { ChildProcessWithoutNullStreams } from 'node:child_process';
+import type { ChildProcess, ChildProcessWithoutNullStreams } from 'node:child_process';
 
 import { PatchbayError } from '@patchbay/protocols';
 
+import { within } from '../pause.ts';
 import { TOO_LARGE } from '../stand-in.ts';
 import { answerId } from './answer-id.ts';
 import { LineReader } from './line-reader.ts';
@@ -13,10 +14,10 @@ import { Tail } from './tail.ts';
 export interface StdioOptions {
   /** A program, looked up in the child's PATH. Never given to a shell. */
   readonly command: string;
-  readonly args?: readonly string[];
+  readonly args?: readonly string[] | undefined;
   /** Added to a minimal environment. */
-  readonly env?: Readonly<Record<string, string>>;
-  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  readonly cwd?: string | undefined;
   /** Longest line that is read. Default 64 MiB. */
   readonly maxLineBytes?: number;
   /** How much of stderr is kept for error messages. Default 64 KiB. */
@@ -44,6 +45,8 @@ const DEFAULTS = {
 /** After 'exit' the last answer may still be in the pipe: read until it is quiet for so long, or for so long in all. */
 const AFTER_EXIT = { quietMs: 100, atMostMs: 1_000 };
 const PROBE = 'server/discover';
+/** How much of a line that is no message is handed on, in characters. */
+const SAMPLE = 2_000;
 
 /**
  * A transport to an MCP server in a child process, for any client that takes MCP transports. What sets it apart:
@@ -60,8 +63,11 @@ export class StdioTransport {
   onmessage?: ((message: never) => void) | undefined;
   onclose?: (() => void) | undefined;
   onerror?: ((error: Error) => void) | undefined;
-  /** A line that is no JSON-RPC message: a banner, a log. At most 200 characters of it. */
+  /** A line that is no JSON-RPC message: a banner, a log. The beginning of it. */
   onnoise?: ((sample: string) => void) | undefined;
+
+  /** A process was started: it is not known yet whether that succeeds. */
+  onspawn?: ((child: ChildProcess) => void) | undefined;
 
   readonly #options: StdioOptions & typeof DEFAULTS;
   #child: ChildProcessWithoutNullStreams | undefined;
@@ -91,10 +97,6 @@ export class StdioTransport {
 
   get stderrTail(): string {
     return this.#stderr.toString();
-  }
-
-  get isOpen(): boolean {
-    return this.#state === 'open';
   }
 
   /** @throws PatchbayError `connect-failed` if the program cannot be started */
@@ -128,7 +130,12 @@ export class StdioTransport {
       stdin.write(line, (cause) => {
         if (cause == null) resolve();
         else
-          reject(new PatchbayError('connection-lost', 'The server closed its input.', { cause }));
+          reject(
+            new PatchbayError('connection-lost', 'The server closed its input.', {
+              cause,
+              details: { inputClosed: true },
+            }),
+          );
       });
     });
   }
@@ -142,15 +149,12 @@ export class StdioTransport {
     return this.#closing;
   }
 
-  /** Synchronous last resort, for the end of our own process. */
-  killNow(): void {
-    if (this.#child !== undefined) signalTree(this.#child, 'SIGKILL');
-  }
-
   async #spawn(): Promise<void> {
     const { command, args, env, cwd, maxLineBytes } = this.#options;
-    const child = await startChild({ command, args, env, cwd });
-    this.#child = child;
+    const child = await startChild({ command, args, env, cwd }, (started) => {
+      this.#child = started;
+      this.onspawn?.(started);
+    });
     const stderr = new Tail(this.#options.stderrTailBytes);
     this.#stderr = stderr;
     const lines = new LineReader({
@@ -187,13 +191,13 @@ export class StdioTransport {
     try {
       parsed = JSON.parse(line);
     } catch {
-      this.onnoise?.(line.slice(0, 200));
+      this.onnoise?.(line.slice(0, SAMPLE));
       return;
     }
     // Servers of 2025-03-26 may send several messages in one line.
     for (const message of Array.isArray(parsed) ? parsed : [parsed]) {
       if (!isJsonRpc(message)) {
-        this.onnoise?.(line.slice(0, 200));
+        this.onnoise?.(line.slice(0, SAMPLE));
         continue;
       }
       if (this.#probe !== undefined && message.id === this.#probe && message.method === undefined)
@@ -272,7 +276,7 @@ export class StdioTransport {
 
   async #close(graceMs: number): Promise<void> {
     const child = this.#child;
-    if (child === undefined || this.#state === 'closed' || this.#state === 'new') {
+    if (child?.pid === undefined || this.#state === 'closed' || this.#state === 'new') {
       this.#state = 'closed';
       return;
     }
@@ -291,19 +295,6 @@ export class StdioTransport {
     }
     signalTree(child, 'SIGKILL');
     this.#down(child.exitCode, child.signalCode);
-  }
-}
-
-/** Whether it happened in time. The timer keeps the program alive: it must not end in the middle of closing. */
-async function within(done: Promise<void>, ms: number): Promise<boolean> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms);
-  });
-  try {
-    return await Promise.race([done.then(() => true), late]);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

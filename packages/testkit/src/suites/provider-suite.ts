@@ -1,3 +1,5 @@
+import { inspect } from 'node:util';
+
 import type { ConnectionProvider } from '@patchbay/protocols';
 
 import { ensure, ensureEqual, ensureRejects, show, until, within } from '../expectation.ts';
@@ -16,6 +18,9 @@ export interface ProviderSubject extends Ended {
   };
 }
 
+/** Configured, and said by the server. */
+const SECRET = 'the-secret-of-ann';
+
 const TOOLS: readonly ScriptedTool[] = [
   { name: 'works' },
   { name: 'pay', onCall: 'die-after-execution' },
@@ -24,9 +29,20 @@ const TOOLS: readonly ScriptedTool[] = [
   { name: 'refuses', onCall: 'rpc-error' },
   { name: 'fails', onCall: 'tool-error' },
   { name: 'babbles', onCall: 'garbage' },
+  { name: 'twice', onCall: 'answer-twice' },
+  { name: 'stray', onCall: 'wrong-id' },
+  {
+    name: 'betrays',
+    onCall: () => {
+      throw new Error(`Refused to ${SECRET}.`);
+    },
+  },
 ];
 
 const FIRST_USES = 100;
+const CALLS = 10;
+/** How often a server says again what was not heard yet, in milliseconds. */
+const NOTIFY_MS = 20;
 const ANN = { id: 'ann' };
 const BOB = { id: 'bob' };
 
@@ -153,6 +169,18 @@ export const providerSuite: Suite<ProviderSubject> = {
         ensure(client.generation > before, `The generation is still ${show(before)}`);
       },
     ),
+    requires(
+      'settles every call that is under way when its server dies',
+      async ({ provider }, server) => {
+        const { value: client } = await provider.acquire(server.config);
+        const calls = Array.from({ length: CALLS }, () => client.callTool('never', {}));
+        for (const call of calls) call.catch(() => undefined);
+        await until(() => server.executions('never') === CALLS, 'Reaching the server');
+        server.die();
+        for (const call of calls) await ensureRejects(call, 'A call', 'outcome-unknown');
+        ensureEqual(server.executions('never'), CALLS, 'How often the calls ran');
+      },
+    ),
     requires('sends a call again that may be repeated', async ({ provider }, server) => {
       const { value: client } = await provider.acquire(server.config);
       await within(client.callTool('once', {}, { repeatable: true }), 'A call that kills once');
@@ -189,6 +217,36 @@ export const providerSuite: Suite<ProviderSubject> = {
         ensureEqual(error.details?.['rpcCode'], -32602, 'The code of the JSON-RPC error');
       },
     ),
+    requires(
+      'takes the first of two answers, and none that is for nobody',
+      async ({ provider }, server) => {
+        const { value: client } = await provider.acquire(server.config);
+        for (const [tool, text] of [
+          ['twice', 'first'],
+          ['stray', 'right'],
+        ] as const) {
+          const { content } = await within(client.callTool(tool, {}), `A call of ${tool}`);
+          ensureEqual(content, [{ type: 'text', text }], 'The content of the result');
+        }
+        await within(client.callTool('works', {}), 'The next call');
+      },
+    ),
+    requires('hands on what a server says, also after it died', async ({ provider }, server) => {
+      const { value: client } = await provider.acquire(server.config);
+      const heard: string[] = [];
+      const stop = client.onNotification((method) => heard.push(method));
+      const hears = async (method: string) => {
+        const isHeard = () => heard.includes(method);
+        const told = setInterval(() => isHeard() || server.notify(method), NOTIFY_MS);
+        await until(isHeard, `Hearing ${method}`).finally(() => clearInterval(told));
+      };
+      await hears('notifications/tools/list_changed');
+      server.die();
+      await client.callTool('works', {}).catch(() => undefined);
+      await within(client.callTool('works', {}), 'The next call');
+      await hears('notifications/prompts/list_changed');
+      stop();
+    }),
     requires('lives with lines that are no messages', async ({ provider }, server) => {
       const { value: client } = await provider.acquire(server.config);
       await within(client.callTool('babbles', {}), 'A call with garbage before its answer');
@@ -199,6 +257,24 @@ export const providerSuite: Suite<ProviderSubject> = {
       const status = provider.status?.(server.config);
       ensure(status === undefined || status.state === 'idle', `It says ${show(status)}`);
       ensureEqual(server.connections, 0, 'Connections that were made');
+    }),
+    requires(
+      'shows no secret of the configuration, whatever the server says',
+      async ({ provider }, server) => {
+        const { config } = server;
+        const secret =
+          'command' in config
+            ? { ...config, env: { ...config.env, KEY: SECRET } }
+            : { ...config, headers: { authorization: `Bearer ${SECRET}` } };
+        const { value: client } = await provider.acquire(secret);
+        const error = await ensureRejects(client.callTool('betrays', {}), 'A call');
+        const shown = inspect([error, provider.status?.(secret)], { depth: 10 });
+        ensure(!shown.includes(SECRET), `It shows ${shown}`);
+      },
+    ),
+    requires('refuses an address that is not one of HTTP', async ({ provider }) => {
+      for (const url of ['file:///etc/passwd', 'ftp://example.test/', 'nowhere'])
+        await ensureRejects(provider.acquire({ url }), `Connecting to ${url}`, 'invalid-config');
     }),
     requires('rejects what cannot be connected to', async ({ provider }) => {
       const nobody = { command: process.execPath, args: ['--eval', 'process.exit(3)'] };
