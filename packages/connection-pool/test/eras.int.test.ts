@@ -152,7 +152,12 @@ describe.concurrent('what a newer server over HTTP is', () => {
 
 describe.concurrent('a server that exits at the first question', () => {
   it('is started once more without it, and not asked again afterwards', async () => {
-    const exits = { 'server/discover': () => void board.server.die() as undefined };
+    const exits = {
+      'server/discover': () => {
+        board.server.die();
+        return undefined;
+      },
+    };
     await using board = await served({ methods: exits });
     expect(await board.call()).toContain('hi');
     board.server.die();

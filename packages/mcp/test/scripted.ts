@@ -6,7 +6,7 @@ interface Asked {
 }
 
 /** Answers some requests with a result, or throws an {@link RpcError}; `undefined` leaves them to the script. */
-export type OnRequest = (request: Asked) => object | undefined;
+type OnRequest = (request: Asked) => object | undefined;
 
 export type AnsweringOptions = ScriptedServerOptions & { readonly onRequest?: OnRequest };
 
