@@ -101,6 +101,7 @@ function actions(tool: Named, host: ToolHost): object {
     try {
       const result = await host.call(name, args, messages, {
         callId: toolCallId,
+        validator: host.validator,
         ...signal,
         ...more,
       });

@@ -253,7 +253,16 @@ describe.each(MAJORS)('public reports, on ai $major', (major) => {
         expect(read('weather')).toEqual({ type: 'error-text', value: 'Error: station offline' });
         expect(part('weather')).toMatchObject({ error: { result: direct } });
       } else {
-        expect(part('weather').output).toEqual(direct);
+        // Who checks says what does not fit, where programs read it; the content stays.
+        const fits = mode === 'extra' || mode === 'ok';
+        const where = mode === 'mismatch' ? /temp/ : /structured content/;
+        const invalidOutput = {
+          code: 'invalid-output',
+          tool: 's__weather',
+          violations: [expect.stringMatching(where)],
+        };
+        const meta = fits ? {} : { meta: { 'patchbay/invalid-output': invalidOutput } };
+        expect(part('weather').output).toEqual({ ...direct, ...meta });
       }
       if (mode === 'extra' || mode === 'ok')
         expect(part('weather').output?.structuredContent).toMatchObject({ temp: 21 });

@@ -2,11 +2,12 @@ import type { Client } from '@modelcontextprotocol/client';
 import { PatchbayError, type ServerInfo, type ServerRequestHandlers } from '@patchbay/protocols';
 
 import type { Carrier } from './carrier.ts';
-import { changingLists, keepListening } from './keep-listening.ts';
+import { changingLists, listenForLists } from './keep-listening.ts';
 import type { Link, LinkEvents, LinkRequest } from './link.ts';
 import { abortable, within } from './pause.ts';
 import { redacted, type Redact } from './redact.ts';
 import { requestError } from './request-error.ts';
+import { ResourceWatch } from './resource-watch.ts';
 import { hearNotifications, send, serverInfo } from './sdk-client.ts';
 import { answerRequests } from './server-requests.ts';
 
@@ -21,6 +22,7 @@ export class ClientLink implements Link {
   #lastError: unknown;
   readonly #underWay = new Set<LinkRequest>();
   readonly #listening = new AbortController();
+  #watch: ResourceWatch | undefined;
   #onIdle: (() => void) | undefined;
   lost: PatchbayError | undefined;
   answered = 0;
@@ -68,7 +70,7 @@ export class ClientLink implements Link {
 
   opened(): void {
     this.#state = 'open';
-    void keepListening(this.#client, {
+    void listenForLists(this.#client, {
       signal: this.#listening.signal,
       onGap: () => this.tellGap(),
       onDeaf: this.#events.onDeaf,
@@ -92,18 +94,39 @@ export class ClientLink implements Link {
       this.answered++;
       return answer;
     } catch (error) {
-      const meaning = requestError(error, {
-        what: options.what,
-        lost: this.lost,
-        closing: this.#state === 'closing',
-        hasSession: this.#carrier.hasSession === true,
-        era: this.#client.getProtocolEra(),
-      });
-      throw redacted(meaning, this.#redact);
+      throw this.#meaning(error, options.what);
     } finally {
       this.#underWay.delete(options);
       if (this.#underWay.size === 0) this.#onIdle?.();
     }
+  }
+
+  async watch(
+    wanted: () => readonly string[],
+    { signal, what }: Pick<LinkRequest, 'signal' | 'what'>,
+  ): Promise<void> {
+    this.#watch ??= new ResourceWatch(this.#client, {
+      signal: this.#listening.signal,
+      onGap: (uri) => this.#events.onNotification('notifications/resources/updated', { uri }),
+      onDeaf: this.#events.onDeaf,
+      request: (method, params) =>
+        this.request(method, params, { signal, what, onProgress: () => undefined }),
+    });
+    await this.#watch.set(wanted).catch((error: unknown) => {
+      throw this.#meaning(error, what);
+    });
+  }
+
+  /** What a failed request came from. */
+  #meaning(error: unknown, what: string): PatchbayError {
+    const meaning = requestError(error, {
+      what,
+      lost: this.lost,
+      closing: this.#state === 'closing',
+      hasSession: this.#carrier.hasSession === true,
+      era: this.#client.getProtocolEra(),
+    });
+    return redacted(meaning, this.#redact);
   }
 
   async drain(signal: AbortSignal): Promise<void> {

@@ -1,4 +1,7 @@
-import type { ClientOptions } from '@modelcontextprotocol/client';
+import type {
+  ClientOptions,
+  ConnectOptions as SdkConnectOptions,
+} from '@modelcontextprotocol/client';
 import {
   PatchbayError,
   type HttpServerConfig,
@@ -17,6 +20,8 @@ import { injectedLink } from './injected-link.ts';
 import type { Link, LinkEvents } from './link.ts';
 import { MAX_TIMER_MS } from './pause.ts';
 import { makeRedactor, redacted } from './redact.ts';
+import type { RememberedEra } from './remembered-era.ts';
+import { carryAnswers } from './sdk-client.ts';
 import { announced } from './server-requests.ts';
 import type { ExitGuard } from './stdio/exit-guard.ts';
 
@@ -31,8 +36,8 @@ export interface ConnectOptions {
   readonly handlers: ServerRequestHandlers;
   /** Headers for this asker. */
   readonly headers: Readonly<Record<string, string>>;
-  /** What the last connection turned out to be: an older server is not asked again whether it is a newer one. */
-  readonly era: 'legacy' | 'modern' | undefined;
+  /** What the server turned out to be before: it is not asked again. */
+  readonly era: RememberedEra;
   /** Whether a process that dies of the first question is started once more. */
   readonly respawn: boolean;
   /** Of the pool: made with its first child. */
@@ -108,12 +113,41 @@ async function requestsOf(
   return () => ({ headers, maxBytes, fetch: fetch ?? globalThis.fetch, close });
 }
 
+/** As what the server turned out to be before; if it refuses that, as if nothing was known of it. */
 async function connectOver(
   makeCarrier: (events: CarrierEvents) => Carrier,
   sdk: Sdk,
   config: StdioServerConfig | HttpServerConfig,
   options: ConnectOptions,
   events: LinkEvents,
+): Promise<Link> {
+  const prior = await options.era.prior();
+  try {
+    return await attempt(makeCarrier, sdk, config, options, events, prior);
+  } catch (thrown) {
+    const error = thrown as PatchbayError;
+    if (prior === undefined || error.code === 'aborted') throw error;
+    await options.era.forget();
+    if (!isRefusal(error)) throw error;
+    return attempt(makeCarrier, sdk, config, options, events, undefined);
+  }
+}
+
+/** Whether a server was there, and said no to what it was asked. */
+function isRefusal({ cause, details }: PatchbayError): boolean {
+  if (typeof (cause as { readonly code?: unknown } | undefined)?.code === 'number') return true;
+  const status = Number(details?.['status'] ?? 0);
+  // HTTP says that the question was wrong, not that the asker may not ask, or not now.
+  return status >= 400 && status < 500 && ![401, 403, 408, 429].includes(status);
+}
+
+async function attempt(
+  makeCarrier: (events: CarrierEvents) => Carrier,
+  sdk: Sdk,
+  config: StdioServerConfig | HttpServerConfig,
+  options: ConnectOptions,
+  events: LinkEvents,
+  prior: SdkConnectOptions['prior'],
 ): Promise<Link> {
   const redact = makeRedactor(config, options.headers);
   const carrier = makeCarrier({
@@ -131,7 +165,7 @@ async function connectOver(
           // The client has timers too; ours decide.
           timeout: MAX_TIMER_MS,
           signal,
-          ...(options.era === 'legacy' ? { prior: { kind: 'legacy' } as const } : {}),
+          ...(prior === undefined ? {} : { prior }),
         }),
     );
   } catch (cause) {
@@ -141,6 +175,8 @@ async function connectOver(
     const facts = { ...(stderr === '' ? {} : { stderr }), ...(hasSession ? { hasSession } : {}) };
     throw redacted(connectError(cause, link.lastError, config, facts), redact);
   }
+  carryAnswers(client, events.onUnmarked);
+  if (prior === undefined) await options.era.learn(client);
   link.opened();
   return link;
 }

@@ -15,6 +15,7 @@ import {
 
 import type { BackOff, Clock } from './back-off.ts';
 import { connectionKey, isHttp, isStdio, serverName } from './connection-key.ts';
+import { eraMemory, type EraStore } from './era-store.ts';
 import type { AllowAddress } from './http/public-address.ts';
 import { pause } from './pause.ts';
 import { SharedConnection, type SharedConnectionHost } from './shared-connection.ts';
@@ -49,6 +50,11 @@ export interface PoolOptions {
    * while it is the only one of its connection.
    */
   readonly handlers?: ServerRequestHandlers;
+  /**
+   * Where it is remembered which era of the protocol a server speaks, so that a reconnect does not have to find out again.
+   * Default: in this pool.
+   */
+  readonly eras?: EraStore;
   readonly onProblem?: (problem: Problem) => void;
   /** Between 0 and 1, for the jitter. Default `Math.random`. */
   readonly random?: () => number;
@@ -94,6 +100,7 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
       nextGeneration: () => ++this.#generation,
       slots: new Slots(maxClients, options.maxWaitMs ?? 30_000, () => this.#makeRoom()),
       thrashing: new Thrashing(maxClients, problem),
+      eras: options.eras ?? eraMemory(),
       connectOptions: {
         clientInfo: options.clientInfo ?? { name: 'patchbay', version: '0.0.0' },
         maxLineBytes: options.maxLineBytes ?? 64 * 1024 * 1024,
@@ -188,17 +195,18 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
       known.claim();
       return known;
     }
-    const made = new SharedConnection(key, config, headers, this.#host);
+    // A renewed token is no other server.
+    const hasMadeHeaders = isHttp(config) && typeof config.headers === 'function';
+    const asker = hasMadeHeaders ? this.#key(config, {}, options) : key;
+    const made = new SharedConnection(key, config, headers, sha256Hex(asker), this.#host);
     made.claim();
     this.#connections.set(key, made);
-    if (isHttp(config) && typeof config.headers === 'function')
-      this.#replace(config, options, made);
+    if (hasMadeHeaders) this.#replace(asker, made);
     return made;
   }
 
   /** The headers of an asker are others than before, a token was renewed, say: what used the old ones ends. */
-  #replace(config: ServerConfig, options: AcquireOptions, made: SharedConnection): void {
-    const asker = this.#key(config, {}, options);
+  #replace(asker: string, made: SharedConnection): void {
     this.#latest.get(asker)?.closeWhenIdle();
     this.#latest.set(asker, made);
   }

@@ -1,3 +1,4 @@
 export type { BackOff, Clock } from './back-off.ts';
 export { ConnectionPool, type InspectedConnection, type PoolOptions } from './connection-pool.ts';
+export { eraMemory, type EraStore, type EraVerdict } from './era-store.ts';
 export { isPublicAddress, type AllowAddress } from './http/public-address.ts';

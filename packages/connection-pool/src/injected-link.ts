@@ -3,6 +3,7 @@ import { PatchbayError } from '@patchbay/protocols';
 
 import type { Link, LinkEvents } from './link.ts';
 import { requestError } from './request-error.ts';
+import { ResourceWatch } from './resource-watch.ts';
 import { hearNotifications, send, serverInfo } from './sdk-client.ts';
 
 /** What is used of a client that the program made: of the official SDK, version 1 or 2. */
@@ -39,6 +40,23 @@ export function injectedLink(given: object, events: LinkEvents): Link {
     events.onLost(lost);
   };
   client.onclose = onclose;
+  const listening = new AbortController();
+  const ask = async (question: () => Promise<unknown>, what: string): Promise<unknown> => {
+    try {
+      const answer = await question();
+      answered++;
+      return answer;
+    } catch (error) {
+      throw requestError(error, { what, lost, closing: false, hasSession: false });
+    }
+  };
+  const nothing = { signal: listening.signal, what: 'updates', onProgress: () => undefined };
+  const watch = new ResourceWatch(client, {
+    signal: listening.signal,
+    onGap: (uri) => events.onNotification('notifications/resources/updated', { uri }),
+    onDeaf: events.onDeaf,
+    request: (method, params) => send(client, method, params, nothing),
+  });
   return {
     get info() {
       return serverInfo(client);
@@ -49,17 +67,12 @@ export function injectedLink(given: object, events: LinkEvents): Link {
     get answered() {
       return answered;
     },
-    request: async (method, params, options) => {
-      try {
-        const answer = await send(client, method, params, options);
-        answered++;
-        return answer;
-      } catch (error) {
-        throw requestError(error, { what: options.what, lost, closing: false, hasSession: false });
-      }
-    },
+    request: (method, params, options) =>
+      ask(() => send(client, method, params, options), options.what),
+    watch: async (wanted, { what }) => void (await ask(() => watch.set(wanted), what)),
     drain: async () => undefined,
     close: async () => {
+      listening.abort();
       stopHearing();
       if (client.onclose !== onclose) return;
       if (before === undefined) delete client.onclose;

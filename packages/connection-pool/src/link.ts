@@ -22,6 +22,14 @@ export interface Link {
     params: Readonly<Record<string, unknown>>,
     options: LinkRequest,
   ): Promise<unknown>;
+  /**
+   * From now on the server tells updates of these resources, and of no others. `wanted` is asked when it is its turn.
+   * @throws PatchbayError `not-supported`, or as {@link request}
+   */
+  watch(
+    wanted: () => readonly string[],
+    options: Pick<LinkRequest, 'signal' | 'what'>,
+  ): Promise<void>;
   /** Nothing new is sent over it. Resolves when what is under way has ended, or cannot be answered any more. */
   drain(signal: AbortSignal): Promise<void>;
   /** Ends it, with everything it started. A client that somebody else owns stays. */
@@ -50,6 +58,8 @@ export interface LinkEvents {
   readonly onLost: (error: PatchbayError) => void;
   /** Text of the server where a message was expected. */
   readonly onNoise: (sample: string) => void;
+  /** A newer server answers as an older one does: it may have been replaced by one. */
+  readonly onUnmarked: () => void;
   /** Notifications do not arrive any more, although calls may still be answered. */
   readonly onDeaf: () => void;
 }

@@ -1,6 +1,7 @@
 import {
   PatchbayError,
   toPatchbayError,
+  type CompleteOptions,
   type ContentPart,
   type Listing,
   type McpClient,
@@ -24,6 +25,9 @@ import type { SharedConnection } from './shared-connection.ts';
 import { warning } from './warning.ts';
 import { isObject, text, toPromptMessages, toResourcePart, toToolResult } from './wire-content.ts';
 import { PROMPTS, readAllPages, RESOURCES, TEMPLATES, TOOLS, type WireList } from './wire-lists.ts';
+
+/** MCP 2026-07-28, Streamable HTTP, "Server Validation". */
+const HEADER_MISMATCH = -32_020;
 
 const DEFAULT_MS = { list: 30_000, read: 60_000, call: 300_000, callMax: 3_600_000 };
 
@@ -68,7 +72,7 @@ export class PooledClient implements McpClient {
       if (found.length > 0) this.#headerTools.set(tool.name, tool);
       return true;
     });
-    return { items, problems };
+    return { ...listing, items, problems };
   }
 
   listResources(options: RequestOptions = {}): Promise<Listing<ResourceEntry>> {
@@ -93,6 +97,7 @@ export class PooledClient implements McpClient {
       what: `the call of ${JSON.stringify(name)} of ${this.#name}`,
     };
     const params = { name, ...(isObject(args) ? { arguments: args } : {}) };
+    let hasListed = false;
     for (let attempt = 1; ; attempt++) {
       try {
         const tool = this.#headerTools.get(name);
@@ -100,6 +105,12 @@ export class PooledClient implements McpClient {
         return toToolResult(result);
       } catch (thrown) {
         const error = toPatchbayError(thrown, 'protocol-error');
+        if (error.details?.['rpcCode'] === HEADER_MISMATCH && !hasListed) {
+          // It was not run: which arguments go into headers is in a list that was not read, or is another one now.
+          hasListed = true;
+          await this.listTools(signal === undefined ? {} : { signal });
+          continue;
+        }
         if (!mayHaveRun(error)) {
           if (error.code !== 'connection-lost') throw error;
           // What never ran can be sent again without harm; where the server forgot us, once.
@@ -138,13 +149,25 @@ export class PooledClient implements McpClient {
       | { readonly type: 'prompt'; readonly name: string }
       | { readonly type: 'resource'; readonly uri: string },
     argument: { readonly name: string; readonly value: string },
-    options: RequestOptions = {},
+    { given, ...options }: CompleteOptions = {},
   ): Promise<readonly string[]> {
-    const params = { ref: { ...ref, type: `ref/${ref.type}` }, argument };
+    const params = {
+      ref: { ...ref, type: `ref/${ref.type}` },
+      argument,
+      ...(given === undefined ? {} : { context: { arguments: given } }),
+    };
     const result = await this.#read('completion/complete', params, options);
     const completion = isObject(result) ? result['completion'] : undefined;
     const values = isObject(completion) ? completion['values'] : undefined;
     return Array.isArray(values) ? values.flatMap((value: unknown) => text(value) ?? []) : [];
+  }
+
+  watchResource(uri: string, options: RequestOptions = {}): Promise<() => Promise<void>> {
+    const what = `the subscription to ${uri} of ${this.#name}`;
+    const { signal, timeoutMs: idleMs = DEFAULT_MS.read } = options;
+    return withDeadline({ idleMs, signal, what }, (deadline) =>
+      this.#connection.watch(uri, what, deadline.signal),
+    );
   }
 
   request(

@@ -47,9 +47,9 @@ export function requestError(thrown: unknown, facts: RequestFacts): PatchbayErro
     return connectionLost(thrown, what, code === 'NOT_CONNECTED' ? { neverRan: true } : {});
   // Also an answer that is cut off where it looks like the end.
   if (isLost(thrown) || thrown instanceof SyntaxError) return connectionLost(thrown, what, {});
-  // It answers as a server of the other era does: another one is there now.
-  if (code === OTHER_VERSION || (code === 'INVALID_RESULT' && facts.era === 'modern'))
-    return connectionLost(thrown, what, { sessionEnded: true, neverRan: code === OTHER_VERSION });
+  // It says that it is a server of the other era: another one is there now.
+  if (code === OTHER_VERSION)
+    return connectionLost(thrown, what, { sessionEnded: true, neverRan: true });
   const limit = fieldOf(fieldOf(thrown, 'data'), TOO_LARGE);
   if (typeof limit === 'number') {
     const message = `The answer to ${what} is longer than ${limit} bytes and was dropped. Ask for less, or raise \`maxLineBytes\`.`;
@@ -72,9 +72,10 @@ function httpError(thrown: unknown, status: number, facts: RequestFacts): Patchb
   const said = answerIn(thrown);
   const noSession = NO_SESSION.has(fieldOf(fieldOf(said, 'error'), 'code'));
   // A 400 with an answer to this request is about the request; one about a session has a code of its own, or is no JSON.
-  const ended = facts.hasSession
-    ? status === 404 || (status === 400 && (noSession || said === undefined))
-    : facts.era === 'modern' && (status === 404 || status === 400) && noSession;
+  // A newer server has no sessions: where one answers like this, an older one is there now.
+  const isAboutUs = noSession || said === undefined || (facts.hasSession && status === 404);
+  const mayEnd = facts.hasSession || facts.era === 'modern';
+  const ended = mayEnd && (status === 404 || status === 400) && isAboutUs;
   if (ended) {
     return connectionLost(thrown, facts.what, { status, neverRan: true, sessionEnded: true });
   }

@@ -19,7 +19,7 @@ const UNCHECKED = {
 };
 
 /** Sends a request over a client of the official SDK, version 1 or 2. */
-export function send(
+export async function send(
   client: Client,
   method: string,
   params: Readonly<Record<string, unknown>>,
@@ -37,10 +37,57 @@ export function send(
       }),
   };
   if (tool === undefined)
-    return client.request({ method, params: { ...params } }, UNCHECKED, options);
+    return whole(await client.request({ method, params: { ...params } }, UNCHECKED, options));
   const { name, inputSchema } = tool;
   const toolDefinition = { name, inputSchema } as Tool;
-  return client.callTool({ ...params, name }, { ...options, toolDefinition });
+  return whole(await client.callTool({ ...params, name }, { ...options, toolDefinition }));
+}
+
+/** Under this key of `_meta` an answer is carried past the schemas of the official client. */
+const WHOLE = 'patchbay/whole-answer';
+/** What all of its schemas let through. */
+const STAND_IN = {
+  resultType: 'complete',
+  tools: [],
+  prompts: [],
+  resources: [],
+  resourceTemplates: [],
+  contents: [],
+  content: [],
+  messages: [],
+  completion: { values: [] },
+  ttlMs: 0,
+  cacheScope: 'private',
+};
+
+/**
+ * Where a connection is of 2026-07-28, the official client validates the answers to lists and calls, whatever schema it is
+ * given: one bad tool would cost the whole list, one kind of content that it does not know the whole result. So answers
+ * are carried past it. One that does not say what it is, is a whole one (MCP 2026-07-28, "Multi Round-Trip Requests");
+ * `onUnmarked`: as those of older servers are.
+ */
+export function carryAnswers(client: Client, onUnmarked: () => void): void {
+  const { transport } = client;
+  const take = transport?.onmessage;
+  if (transport === undefined || take === undefined || client.getProtocolEra() !== 'modern') return;
+  transport.onmessage = (message, extra) => {
+    const result: unknown = 'result' in message ? message.result : undefined;
+    // Other ids than numbers are not of requests that are sent here.
+    if (!('result' in message) || typeof message.id !== 'number' || !isObject(result)) {
+      take(message, extra);
+      return;
+    }
+    const { resultType = 'complete' } = result;
+    if (result['resultType'] === undefined) onUnmarked();
+    const carried = { ...message, result: { ...STAND_IN, _meta: { [WHOLE]: result } } };
+    take(resultType === 'complete' ? carried : message, extra);
+  };
+}
+
+/** The answer itself, if it was carried past the client. */
+function whole(answer: unknown): unknown {
+  const meta = isObject(answer) ? answer['_meta'] : undefined;
+  return isObject(meta) && WHOLE in meta ? meta[WHOLE] : answer;
 }
 
 /**

@@ -9,12 +9,14 @@ import {
 } from '@patchbay/protocols';
 
 import type { BackOff, Clock } from './back-off.ts';
-import { isStdio } from './connection-key.ts';
+import { isStdio, serverName } from './connection-key.ts';
 import { connect, type ConnectOptions } from './connect.ts';
+import type { EraStore } from './era-store.ts';
 import { Health } from './health.ts';
 import type { Link, LinkEvents } from './link.ts';
 import { abortable, MAX_TIMER_MS } from './pause.ts';
 import { PooledClient } from './pooled-client.ts';
+import { RememberedEra } from './remembered-era.ts';
 import type { Slots } from './slots.ts';
 import type { Thrashing } from './thrashing.ts';
 import { warning } from './warning.ts';
@@ -26,6 +28,7 @@ export interface SharedConnectionHost {
   readonly idleMs: number;
   readonly slots: Slots;
   readonly thrashing: Thrashing;
+  readonly eras: EraStore;
   readonly connectOptions: Pick<
     ConnectOptions,
     'clientInfo' | 'maxLineBytes' | 'allowAddress' | 'handlers' | 'children'
@@ -39,8 +42,6 @@ export interface SharedConnectionHost {
 }
 
 const CONNECT_MS = 30_000;
-/** So long it is believed that a server is still an older one. */
-const ERA_MS: number = 7 * 24 * 3_600_000;
 const CONNECTION_CHANGED = 'patchbay/connection';
 
 /**
@@ -59,7 +60,7 @@ export class SharedConnection {
   readonly #health: Health;
   #wasReady = false;
   #info: Link['info'] = { capabilities: {} };
-  #era: { readonly is: ConnectOptions['era']; readonly since: number } | undefined;
+  readonly #era: RememberedEra;
   /** Whether a process that dies of the first question is started once more. */
   #respawn = true;
   /** The link replaces one over which nothing could be sent any more. If that is true of this one too, it is no use. */
@@ -74,6 +75,11 @@ export class SharedConnection {
   readonly #endings = new Set<Promise<void>>();
   #closing: Promise<void> | undefined;
   #noise = 0;
+  /** A link whose server may not be what it said that it is. */
+  #doubtful: Link | undefined;
+  #wasDoubted = false;
+  /** Resources whose updates are wanted, and by how many. */
+  readonly #watched = new Map<string, number>();
   #closeWhenIdle = false;
   generation = 0;
   /** When it was used last, in milliseconds since 1970. */
@@ -84,6 +90,7 @@ export class SharedConnection {
     key: string,
     config: ServerConfig,
     headers: Readonly<Record<string, string>>,
+    eraKey: string,
     host: SharedConnectionHost,
   ) {
     this.key = key;
@@ -91,6 +98,12 @@ export class SharedConnection {
     this.#headers = headers;
     this.#host = host;
     this.#health = new Health(config, host.backOff, host.random, host.clock);
+    const now = () => host.clock.now();
+    this.#era = new RememberedEra(host.eras, eraKey, isStdio(config), now, (cause) => {
+      const what = `It cannot be remembered which era of MCP ${serverName(config)} speaks: \`eras\` failed`;
+      const error = toPatchbayError(cause, 'source-failed', { what });
+      host.problem({ ...problemFrom(this.#health.name, error), severity: 'warning' });
+    });
   }
 
   get isIdle(): boolean {
@@ -144,6 +157,50 @@ export class SharedConnection {
     return () => this.#listeners.delete(listener);
   }
 
+  /**
+   * From now on updates of a resource are told, also over the connections that replace this one. Returns what ends it.
+   * @throws PatchbayError `not-supported`, or as any request
+   */
+  async watch(uri: string, what: string, signal: AbortSignal): Promise<() => Promise<void>> {
+    const wanted = () => [...this.#watched.keys()];
+    const change = (by: number) => {
+      const count = (this.#watched.get(uri) ?? 0) + by;
+      if (count > 0) this.#watched.set(uri, count);
+      else this.#watched.delete(uri);
+    };
+    change(1);
+    try {
+      await this.use((link) => link.watch(wanted, { signal, what }), signal);
+    } catch (error) {
+      change(-1);
+      throw error;
+    }
+    let open = true;
+    return async () => {
+      if (!open) return;
+      open = false;
+      change(-1);
+      const link = this.#link;
+      // The server of a connection that is gone tells nothing any more.
+      if (link?.lost === undefined)
+        await link?.watch(wanted, { signal: this.#ended.signal, what }).catch(() => undefined);
+    };
+  }
+
+  /** What was watched over the connection before is watched over this one; it may have changed meanwhile. */
+  async #watchAgain(link: Link): Promise<void> {
+    const wanted = () => [...this.#watched.keys()];
+    if (wanted().length === 0) return;
+    try {
+      const what = 'updates of resources';
+      await link.watch(wanted, { signal: this.#ended.signal, what });
+      for (const uri of wanted()) this.#tell('notifications/resources/updated', { uri });
+    } catch (error) {
+      if (this.#link === link)
+        this.#host.problem({ ...problemFrom(this.#health.name, error), severity: 'warning' });
+    }
+  }
+
   /** Does something with the connection that is there, or with a new one. */
   async use<T>(run: (link: Link) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     this.#inFlight++;
@@ -154,8 +211,23 @@ export class SharedConnection {
       return await run(link);
     } finally {
       this.#inFlight--;
+      this.#askAgain();
       this.#rest();
     }
+  }
+
+  /**
+   * What answered may be an older server now: once nothing is under way, the next use finds out. That is asked once: a
+   * server may also be a newer one that does not keep to the rules.
+   */
+  #askAgain(): void {
+    const link = this.#doubtful;
+    if (link === undefined || this.#inFlight > 0) return;
+    this.#doubtful = undefined;
+    this.#wasDoubted = true;
+    if (this.#link !== link) return;
+    this.#ending(this.#era.forget());
+    this.retire(link);
   }
 
   /** Makes the connection if there is none. */
@@ -231,14 +303,12 @@ export class SharedConnection {
         this.#wasReady = true;
         this.#respawn = true;
         this.#info = link.info;
-        this.#era ??= { is: link.info.era, since: this.#host.clock.now() };
         this.generation = this.#host.nextGeneration();
         if (this.#closing === undefined) this.#to('ready');
+        void this.#watchAgain(link);
         return link;
       } catch (thrown) {
         const error = toPatchbayError(thrown, 'connect-failed');
-        // It may not be any more what it was.
-        this.#era = undefined;
         if (this.#closing !== undefined) throw closed();
         if (error.code === 'aborted') {
           this.#to('idle');
@@ -261,8 +331,6 @@ export class SharedConnection {
       await this.#queue();
       this.#host.thrashing.made(this.key);
     }
-    const age = this.#host.clock.now() - (this.#era?.since ?? 0);
-    if (age > ERA_MS) this.#era = undefined;
     let link: Link | undefined;
     try {
       const events: LinkEvents = {
@@ -270,6 +338,9 @@ export class SharedConnection {
         onLost: (error) => this.#lost(link, error),
         onNoise: (sample) => this.#heardNoise(sample),
         onDeaf: () => link !== undefined && this.retire(link),
+        onUnmarked: () => {
+          if (!this.#wasDoubted) this.#doubtful = link;
+        },
       };
       const connectMs = this.config.timeouts?.connectMs ?? CONNECT_MS;
       link = await connect(
@@ -278,7 +349,7 @@ export class SharedConnection {
           ...connectOptions,
           connectMs,
           headers: this.#headers,
-          era: this.#era?.is,
+          era: this.#era,
           respawn: this.#respawn,
           signal,
         },
@@ -315,6 +386,8 @@ export class SharedConnection {
    */
   retire(link: Link, why?: PatchbayError): void {
     if (this.#link !== link) return;
+    // It is asked again what it is. A newer server has no sessions that could have ended: it may be an older one now.
+    if (why !== undefined && link.info.era === 'modern') this.#ending(this.#era.forget());
     this.#link = undefined;
     this.#ending(link.drain(this.#ended.signal).then(() => this.#end(link)));
     if (this.#replaces && link.answered === 0 && why !== undefined) {

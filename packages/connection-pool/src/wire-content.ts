@@ -5,7 +5,7 @@ type Wire = Readonly<Record<string, unknown>>;
 /** A content block of MCP as a part. A kind or a shape that is not known is kept whole, never dropped. */
 function toContentPart(block: unknown): ContentPart {
   if (!isObject(block)) return { type: 'unknown', raw: block };
-  const meta = isObject(block['_meta']) ? { meta: block['_meta'] } : {};
+  const meta = besides(block);
   const unknown = (): ContentPart => ({ type: text(block['type']) ?? 'unknown', raw: block });
   switch (block['type']) {
     case 'text':
@@ -38,13 +38,24 @@ function toContentPart(block: unknown): ContentPart {
   }
 }
 
-/** The contents of a resource; `undefined` for what is none. */
-export function toResourcePart(
-  contents: unknown,
-  meta: { readonly meta?: Wire } = {},
-): ContentPart | undefined {
+/** What a program may want to know, and a model is not shown. */
+interface Besides {
+  readonly meta?: Wire;
+  readonly annotations?: Wire;
+}
+
+function besides({ _meta: meta, annotations }: Wire): Besides {
+  return {
+    ...(isObject(meta) ? { meta } : {}),
+    ...(isObject(annotations) ? { annotations } : {}),
+  };
+}
+
+/** The contents of a resource; `undefined` for what is none. `block`: of what it is embedded in. */
+export function toResourcePart(contents: unknown, block: Besides = {}): ContentPart | undefined {
   if (!isObject(contents)) return undefined;
   const uri = text(contents['uri']);
+  const own = besides(contents);
   const [inline, blob] = [text(contents['text']), text(contents['blob'])];
   if (uri === undefined || (inline === undefined && blob === undefined)) return undefined;
   return {
@@ -52,7 +63,11 @@ export function toResourcePart(
     uri,
     ...texts(contents, ['mimeType']),
     ...(inline === undefined ? { data: blob! } : { text: inline }),
-    ...meta,
+    ...own,
+    ...block,
+    ...(own.meta === undefined || block.meta === undefined
+      ? {}
+      : { meta: { ...own.meta, ...block.meta } }),
   };
 }
 
@@ -71,13 +86,14 @@ export function toToolResult(result: unknown): ToolResult {
 /** Messages of `prompts/get`. */
 export function toPromptMessages(result: unknown): readonly PromptMessage[] {
   const messages = isObject(result) && Array.isArray(result['messages']) ? result['messages'] : [];
-  return messages.flatMap((message: unknown): PromptMessage[] => {
-    if (!isObject(message)) return [];
+  return messages.map((message: unknown): PromptMessage => {
+    if (!isObject(message)) return { role: 'user', content: [{ type: 'unknown', raw: message }] };
     const { role, content } = message;
     const parts = Array.isArray(content) ? content : [content];
-    return [
-      { role: role === 'assistant' ? 'assistant' : 'user', content: parts.map(toContentPart) },
-    ];
+    return {
+      role: role === 'assistant' ? 'assistant' : 'user',
+      content: parts.map(toContentPart),
+    };
   });
 }
 

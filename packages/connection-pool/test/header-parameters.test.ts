@@ -72,4 +72,37 @@ describe('arguments that are sent as headers', () => {
     expect(sent[0]?.get('mcp-param-region')).toBe('eu');
     expect(sent[0]?.get('mcp-name')).toBe('where');
   });
+
+  it('are found out where the list was not read before, or is another one now', async () => {
+    let name = 'Region';
+    const asked: string[] = [];
+    const server: typeof fetch = async (_input, init) => {
+      const { id, method } = JSON.parse(init?.body as string) as { id: number; method: string };
+      asked.push(method);
+      const hint = { ttlMs: 0, cacheScope: 'private', resultType: 'complete' };
+      const tool = { name: 'where', inputSchema: object({ region: header(name) }) };
+      if (method === 'tools/call' && !new Headers(init?.headers).has(`mcp-param-${name}`)) {
+        const error = { code: -32_020, message: 'Header mismatch' };
+        return Response.json({ jsonrpc: '2.0', id, error }, { status: 400 });
+      }
+      const result = {
+        'server/discover': {
+          ...hint,
+          supportedVersions: ['2026-07-28'],
+          capabilities: { tools: {} },
+        },
+        'tools/list': { ...hint, tools: [tool] },
+        'tools/call': { resultType: 'complete', content: [{ type: 'text', text: 'there' }] },
+      }[method];
+      return Response.json({ jsonrpc: '2.0', id, result });
+    };
+    await using pool = new ConnectionPool();
+    await using lease = await pool.acquire({ url: 'http://inside.test/mcp', fetch: server });
+    const call = () => lease.value.callTool('where', { region: 'eu' });
+    expect(await call()).toMatchObject({ content: [{ text: 'there' }] });
+    name = 'Area';
+    expect(await call()).toMatchObject({ content: [{ text: 'there' }] });
+    const twice = ['tools/call', 'tools/list', 'tools/call'];
+    expect(asked).toEqual(['server/discover', ...twice, ...twice]);
+  });
 });

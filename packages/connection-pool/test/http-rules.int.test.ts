@@ -358,12 +358,10 @@ describe.concurrent('a server that was replaced', () => {
     try {
       // A socket that was kept may break the first call; one without sessions answers it, in words of its own era.
       await http.client.callTool('echo', { text: 'two' }).catch(() => undefined);
-      await vi.waitFor(
-        async () =>
-          expect(textOf(await http.client.callTool('echo', { text: 'three' }))).toBe('three'),
-        10_000,
-      );
-      expect(http.client.info.era).toBe(after);
+      await vi.waitFor(async () => {
+        expect(textOf(await http.client.callTool('echo', { text: 'three' }))).toBe('three');
+        expect(http.client.info.era).toBe(after);
+      }, 10_000);
     } finally {
       await http.pool.close();
       await second.close();

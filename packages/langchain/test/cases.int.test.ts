@@ -203,6 +203,36 @@ describe('copilot-cli-1879', () => {
   });
 });
 
+describe('typescript-sdk-1943', () => {
+  it.each([
+    ['error-structured', 'error', 'Error: station offline'],
+    ['error-text', 'error', 'Error: station offline'],
+    ['mismatch', 'success', '{"temp":"hot"}', /temp/],
+    ['missing', 'success', expect.any(String), /structured content/],
+    ['extra', 'success', expect.stringContaining('21')],
+    ['ok', 'success', expect.stringContaining('21')],
+  ] as const)(
+    '%s comes as the server said it; what does not fit is told to programs',
+    async (mode, status, content, violation?: RegExp) => {
+      const { of, done } = await run('typescript-sdk-1943', [{ name: 'weather', args: { mode } }]);
+      expect(done).toBe('done');
+      expect(of('weather')).toMatchObject({ status, content });
+      const { meta = {} } = of('weather').artifact.patchbay as { readonly meta?: object };
+      expect(meta).toEqual(
+        violation === undefined
+          ? {}
+          : {
+              'patchbay/invalid-output': {
+                code: 'invalid-output',
+                tool: 's__weather',
+                violations: [expect.stringMatching(violation)],
+              },
+            },
+      );
+    },
+  );
+});
+
 describe('mcphub-139', () => {
   it('one name on two servers is two tools, and a call never reaches the other server', async () => {
     const { registry, handles, start } = board('mcphub-139', 'db1', 'db2');

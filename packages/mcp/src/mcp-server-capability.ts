@@ -1,5 +1,6 @@
 import {
   changeSource,
+  isResourcePart,
   PatchbayError,
   problemFrom,
   toolsFromSource,
@@ -17,10 +18,12 @@ import {
   type CompileContext,
   type ConnectionProvider,
   type ContentPart,
+  type Lease,
   type Listing,
   type McpClient,
   type McpResource,
   type Problem,
+  type PromptEntry,
   type ResourceEntry,
   type ResourceTemplate,
   type ServerConfig,
@@ -31,10 +34,10 @@ import {
 
 import { Burst } from './burst.ts';
 import { promptArguments } from './prompt-arguments.ts';
-import { emptyLists, type Kept, type Lists } from './per-connection.ts';
-import { toMcpUri, toServerUri } from './resource-uri.ts';
+import { toMcpTemplate, toMcpUri, toServerUri } from './resource-uri.ts';
 import { ServerConnections } from './server-connections.ts';
-import { keepDefinitions, passes, type ToolFilter } from './tool-list.ts';
+import { lifetimeMs, ServerLists, type Kept, type Lists } from './server-lists.ts';
+import { difference, keepDefinitions, namePasses, passes, type ToolFilter } from './tool-list.ts';
 import { coveredBy } from './uri-template.ts';
 
 export interface McpServerOptions extends ToolFilter {
@@ -53,13 +56,17 @@ export interface McpServerOptions extends ToolFilter {
   readonly tools?: readonly ToolDefinition[];
 }
 
-/** Which list a notification is about, and what it means for those who listen. */
-const CHANGES: Readonly<Record<string, { readonly list: keyof Lists; readonly kind: ChangeKind }>> =
-  {
-    'notifications/tools/list_changed': { list: 'tools', kind: 'tools_changed' },
-    'notifications/resources/list_changed': { list: 'resources', kind: 'resources_changed' },
-    'notifications/prompts/list_changed': { list: 'prompts', kind: 'prompts_changed' },
-  };
+/** Which lists a notification is about, and what it means for those who listen. */
+const CHANGES: Readonly<
+  Record<string, { readonly lists: readonly (keyof Lists)[]; readonly kind: ChangeKind }>
+> = {
+  'notifications/tools/list_changed': { lists: ['tools'], kind: 'tools_changed' },
+  'notifications/resources/list_changed': {
+    lists: ['resources', 'templates'],
+    kind: 'resources_changed',
+  },
+  'notifications/prompts/list_changed': { lists: ['prompts'], kind: 'prompts_changed' },
+};
 
 /** One MCP server: its tools, resources and prompts. (RFC-0051 "McpServerCap") */
 export class McpServerCapability
@@ -69,15 +76,18 @@ export class McpServerCapability
   readonly #server: ServerConnections;
   readonly #options: McpServerOptions;
   readonly #changes: ChangeSource;
-  /** By what `sharing` keeps apart. A list never crosses an identity. */
-  readonly #lists = new Map<string, Lists>();
+  readonly #lists = new ServerLists();
   readonly #tools = new WeakMap<ToolDefinition, Tool>();
   readonly #burst = new Burst();
   readonly #static: readonly ToolDefinition[];
   /** A lazy server was used: from now on its own list counts. */
   #used = false;
+  /** The server's own list is another one than the one that was known beforehand. */
+  #differs: Problem | undefined;
+  /** Moves when an answer may have become another one; not with every notification. */
+  #revision = 0;
+  readonly #watches = new Set<() => Promise<void>>();
 
-  readonly revision: () => number;
   readonly changes: ChangeSource['subscribe'];
 
   constructor(options: McpServerOptions) {
@@ -99,7 +109,6 @@ export class McpServerCapability
       options,
     );
     this.#changes = changeSource(id);
-    this.revision = this.#changes.revision;
     this.changes = this.#changes.subscribe;
   }
 
@@ -107,31 +116,52 @@ export class McpServerCapability
     return toolsFromSource(this.id, this, await this.listTools(context), this.#tools);
   }
 
+  /** Differs when an answer may have become another one: also when the time of a list is over. */
+  revision(): number {
+    if (this.#lists.sweep()) this.#revision++;
+    return this.#revision;
+  }
+
   async listTools(context: CompileContext): Promise<readonly ToolDefinition[]> {
     if (this.#options.lazy === true && !this.#used) return this.#static;
     const listing = await this.#toolList(this.#question(context));
     this.#report(listing, context);
+    if (this.#differs !== undefined) context.report(this.#differs);
     return listing.items;
   }
 
   #toolList(question: Question): Promise<Listing<ToolDefinition>> {
     return this.#list('tools', question, async (client, before) => {
-      const { items, problems } = await client.listTools(until(question.signal));
-      return {
-        items: keepDefinitions(before?.items ?? this.#static, items, this.#options),
-        problems,
-      };
+      const listing = await client.listTools(until(question.signal));
+      const items = keepDefinitions(before?.items ?? this.#static, listing.items, this.#options);
+      if (before === undefined && listing.incomplete !== true) this.#compare(items);
+      return { ...listing, items };
     });
   }
 
+  /** What was known beforehand is corrected by what the server has, and the difference is said. */
+  #compare(items: readonly ToolDefinition[]): void {
+    const { lazy, tools } = this.#options;
+    if (lazy !== true || tools === undefined) return;
+    const how = difference(this.#static, items);
+    const was = this.#differs?.message;
+    this.#differs =
+      how === undefined
+        ? undefined
+        : {
+            source: this.id,
+            code: 'tools-differ',
+            severity: 'warning',
+            message: `The server "${this.id}" has other tools than its configuration says: ${how}. The server's own count; mend \`tools\`.`,
+          };
+    if (this.#differs?.message !== was) this.#changed('tools_changed');
+  }
+
   async callTool(name: string, args: unknown, context?: CallContext): Promise<ToolResult> {
-    if (!passes(this.#options, name)) throw this.#unavailable(name);
     const { signal, timeoutMs, onProgress, handlers } = context ?? {};
     const asker = context ?? {};
-    const annotations = this.#definition(name, asker)?.annotations;
-    await using lease = await this.#server.acquire(asker, signal);
-    const wasUsed = this.#used;
-    this.#used = true;
+    const annotations = (await this.#offered(name, asker, signal))?.annotations;
+    await using lease = await this.#acquire(asker, signal);
     const calling = lease.value.callTool(name, args, {
       repeatable: annotations?.readOnlyHint === true || annotations?.idempotentHint === true,
       ...until(signal),
@@ -139,12 +169,46 @@ export class McpServerCapability
       ...(onProgress === undefined ? {} : { onProgress }),
       ...(handlers === undefined ? {} : { handlers }),
     });
-    const result = await calling.catch(async (error: unknown) => {
+    return calling.catch(async (error: unknown) => {
       throw (await this.#isGone(name, error, asker)) ? this.#unavailable(name, error) : error;
     });
-    // The first use of a lazy server: its own list replaces the one that was known beforehand.
-    if (this.#options.lazy === true && !wasUsed) this.#changes.emit('tools_changed');
-    return result;
+  }
+
+  /**
+   * The definition of a tool that may be called, as far as it is known. What is decided by its claims needs the list.
+   * @throws PatchbayError `tool-unavailable` for what the filter leaves out
+   */
+  async #offered(
+    name: string,
+    asker: AcquireOptions,
+    signal: AbortSignal | undefined,
+  ): Promise<ToolDefinition | undefined> {
+    const { hints } = this.#options;
+    const known = this.#definition(name, asker);
+    if (known !== undefined) return known;
+    if (!namePasses(this.#options, name)) throw this.#unavailable(name);
+    if (hints === undefined) return undefined;
+    const { items } = await this.#toolList({ asker, signal, report: () => undefined });
+    const listed = items.find((definition) => definition.name === name);
+    if (listed === undefined || !passes(this.#options, listed)) throw this.#unavailable(name);
+    return listed;
+  }
+
+  /** A connection. The first one of a lazy server is when its own list begins to count. */
+  async #acquire(
+    asker: AcquireOptions,
+    signal: AbortSignal | undefined,
+  ): Promise<Lease<McpClient>> {
+    const lease = await this.#server.acquire(asker, signal);
+    if (this.#options.lazy === true && !this.#used) {
+      this.#used = true;
+      this.#revision++;
+      // Nobody waits for it. If it fails, whoever asks for the list is told.
+      void this.#toolList({ asker, signal: undefined, report: () => undefined }).catch(
+        () => undefined,
+      );
+    }
+    return lease;
   }
 
   /** Whether a call failed because the server does not have the tool any more. */
@@ -165,42 +229,104 @@ export class McpServerCapability
   }
 
   async listResources(context: CompileContext): Promise<readonly ResourceEntry[]> {
-    const listing = await this.#list('resources', this.#question(context), async (client) => {
-      const { items, problems } = await client.listResources({ signal: context.signal });
-      return {
-        items: items.map((entry) => ({ ...entry, uri: toMcpUri(this.id, entry.uri) })),
-        problems,
-      };
-    });
-    this.#report(listing, context);
-    return listing.items;
+    const { items } = await this.#resources(context);
+    return items.map((entry) => ({ ...entry, uri: toMcpUri(this.id, entry.uri) }));
   }
 
-  async listResourceTemplates(context: CompileContext): Promise<readonly ResourceTemplate[]> {
-    await using lease = await this.#server.acquire(this.#server.askerOf(context), context.signal);
-    const listing = await lease.value.listResourceTemplates({ signal: context.signal });
+  async #resources(context: CompileContext): Promise<Listing<ResourceEntry>> {
+    const listing = await this.#list('resources', this.#question(context), (client) =>
+      client.listResources({ signal: context.signal }),
+    );
     this.#report(listing, context);
-    return listing.items;
+    return listing;
+  }
+
+  /** What its templates expand to can be read here: `mcp://<id>/…` with their expressions as they are. */
+  async listResourceTemplates(context: CompileContext): Promise<readonly ResourceTemplate[]> {
+    const { items } = await this.#templates(context);
+    return items.map((template) => ({
+      ...template,
+      uriTemplate: toMcpTemplate(this.id, template.uriTemplate),
+    }));
+  }
+
+  async #templates(context: CompileContext): Promise<Listing<ResourceTemplate>> {
+    const listing = await this.#list('templates', this.#question(context), (client) =>
+      client.listResourceTemplates({ signal: context.signal }),
+    );
+    this.#report(listing, context);
+    return listing;
   }
 
   async readResource(uri: string, context: CompileContext): Promise<readonly ContentPart[]> {
     const serverUri = toServerUri(this.id, uri);
-    await using lease = await this.#server.acquire(this.#server.askerOf(context), context.signal);
-    return lease.value.readResource(serverUri, { signal: context.signal });
-  }
-
-  /** By the server's list. What only a template covers is found by reading it. */
-  async resourceExists(uri: string, context: CompileContext): Promise<boolean> {
-    if ((await this.listResources(context)).some((entry) => entry.uri === uri)) return true;
-    return (await this.listResourceTemplates(context)).some(({ uriTemplate }) =>
-      coveredBy(uriTemplate, toServerUri(this.id, uri)),
+    await using lease = await this.#acquire(this.#server.askerOf(context), context.signal);
+    const parts = await lease.value
+      .readResource(serverUri, { signal: context.signal })
+      .catch((error: unknown) => {
+        throw isNotFound(error)
+          ? new PatchbayError(
+              'not-found',
+              `The server "${this.id}" has no resource ${serverUri}.`,
+              {
+                source: this.id,
+                cause: error,
+              },
+            )
+          : error;
+      });
+    return parts.map((part) =>
+      isResourcePart(part) ? { ...part, uri: toMcpUri(this.id, part.uri) } : part,
     );
   }
 
+  /** By the server's lists. Whether what a template covers is there is found by reading it. */
+  async resourceExists(uri: string, context: CompileContext): Promise<boolean> {
+    const serverUri = toServerUri(this.id, uri);
+    if ((await this.#resources(context)).items.some((entry) => entry.uri === serverUri))
+      return true;
+    const { items } = await this.#templates(context);
+    return items.some(({ uriTemplate }) => coveredBy(uriTemplate, serverUri));
+  }
+
+  /** Keeps the connection for as long as updates are wanted. */
+  async watchResource(uri: string, context: CompileContext): Promise<() => Promise<void>> {
+    const serverUri = toServerUri(this.id, uri);
+    const lease = await this.#acquire(this.#server.askerOf(context), context.signal);
+    try {
+      const stop = await lease.value.watchResource?.(serverUri, { signal: context.signal });
+      if (stop === undefined)
+        throw new PatchbayError(
+          'not-supported',
+          'Whoever makes connections cannot watch resources.',
+        );
+      const end = async () => {
+        if (!this.#watches.delete(end)) return;
+        await stop();
+        await lease.close();
+      };
+      this.#watches.add(end);
+      return end;
+    } catch (error) {
+      await lease.close();
+      throw error;
+    }
+  }
+
   async listCommands(context: CompileContext): Promise<readonly CommandEntry[]> {
-    const { listing, entries } = await this.#prompts(context);
+    const listing = await this.#prompts(context);
     this.#report(listing, context);
-    return entries;
+    return listing.items.map((prompt) => ({
+      name: prompt.name,
+      description: prompt.description ?? prompt.title ?? '',
+      origin: `mcp:${this.id}`,
+      kind: 'prompt',
+      precedence: 0,
+      ...(prompt.arguments === undefined ? {} : { arguments: prompt.arguments }),
+      hint: (prompt.arguments ?? [])
+        .map((a) => (a.required === true ? `<${a.name}>` : `[${a.name}]`))
+        .join(' '),
+    }));
   }
 
   async getCommand(
@@ -208,15 +334,15 @@ export class McpServerCapability
     args: CommandArguments,
     context: CompileContext,
   ): Promise<CommandPrompt> {
-    const { listing } = await this.#prompts(context);
-    const prompt = listing.items.find((item) => item.name === name);
+    const { items } = await this.#prompts(context);
+    const prompt = items.find((item) => item.name === name);
     if (prompt === undefined) {
       throw new PatchbayError('not-found', `The server "${this.id}" has no prompt "${name}".`, {
         source: this.id,
       });
     }
     const values = promptArguments(prompt, args, this.id);
-    await using lease = await this.#server.acquire(this.#server.askerOf(context), context.signal);
+    await using lease = await this.#acquire(this.#server.askerOf(context), context.signal);
     return lease.value.getPrompt(name, values, { signal: context.signal });
   }
 
@@ -225,13 +351,14 @@ export class McpServerCapability
     argument: string,
     value: string,
     context: CompileContext,
+    given?: Readonly<Record<string, string>>,
   ): Promise<readonly string[]> {
-    await using lease = await this.#server.acquire(this.#server.askerOf(context), context.signal);
+    await using lease = await this.#acquire(this.#server.askerOf(context), context.signal);
     if (lease.value.info.capabilities['completions'] === undefined) return [];
     return lease.value.complete(
       { type: 'prompt', name },
       { name: argument, value },
-      { signal: context.signal },
+      { signal: context.signal, ...(given === undefined ? {} : { given }) },
     );
   }
 
@@ -248,27 +375,16 @@ export class McpServerCapability
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#watches].map((end) => end()));
     this.#server.close();
     this.#burst.stop();
     this.#lists.clear();
   }
 
-  #prompts(context: CompileContext) {
-    return this.#list('prompts', this.#question(context), async (client) => {
-      const listing = await client.listPrompts({ signal: context.signal });
-      const entries = listing.items.map((prompt): CommandEntry => ({
-        name: prompt.name,
-        description: prompt.description ?? prompt.title ?? '',
-        origin: `mcp:${this.id}`,
-        kind: 'prompt',
-        precedence: 0,
-        ...(prompt.arguments === undefined ? {} : { arguments: prompt.arguments }),
-        hint: (prompt.arguments ?? [])
-          .map((a) => (a.required === true ? `<${a.name}>` : `[${a.name}]`))
-          .join(' '),
-      }));
-      return { listing, entries };
-    });
+  #prompts(context: CompileContext): Promise<Listing<PromptEntry>> {
+    return this.#list('prompts', this.#question(context), (client) =>
+      client.listPrompts({ signal: context.signal }),
+    );
   }
 
   /** A list as it is kept, or as the server has it now. While there is no connection, the last one still counts. */
@@ -277,17 +393,23 @@ export class McpServerCapability
     { asker, signal, report }: Question,
     ask: (client: McpClient, before: ValueOf<Lists[K]> | undefined) => Promise<ValueOf<Lists[K]>>,
   ): Promise<ValueOf<Lists[K]>> {
-    const kept = this.#listsOf(asker)[kind] as Kept<ValueOf<Lists[K]>>;
+    const kept = this.#lists.of(this.#server.keyOf(asker))[kind] as Kept<ValueOf<Lists[K]>>;
     const known = kept.value;
     const state = this.#server.status(asker)?.state;
     if (known !== undefined && (state === 'lost' || state === 'idle')) return known;
     try {
-      await using lease = await this.#server.acquire(asker, signal);
+      await using lease = await this.#acquire(asker, signal);
       const client = lease.value;
       if (known !== undefined && kept.isFresh(client.generation)) return known;
       return await kept.read(async () => {
         const { generation } = client;
-        return { value: await ask(client, known), generation };
+        const now = await ask(client, known);
+        const forMs = lifetimeMs(now, tellsChanges(client, kind));
+        this.#lists.endsAt(performance.now() + forMs);
+        // Half of a list is better than none, but not better than a whole one.
+        const keepsOld = now.incomplete === true && known !== undefined;
+        const value = keepsOld ? { ...known, problems: now.problems } : now;
+        return { value, generation, forMs };
       });
     } catch (error) {
       // A server that is there but fails to list keeps the list of before; one that is not there has no tools.
@@ -305,27 +427,26 @@ export class McpServerCapability
   #notified(key: string, method: string, params: unknown): void {
     const change = CHANGES[method];
     if (change !== undefined) {
-      this.#lists.get(key)?.[change.list].invalidate();
-      this.#burst.hit(JSON.stringify([key, change.list]), () => this.#changes.emit(change.kind));
+      for (const list of change.lists) this.#lists.known(key)?.[list].invalidate();
+      this.#burst.hit(JSON.stringify([key, method]), () => this.#changed(change.kind));
     } else if (method === 'notifications/resources/updated') {
       const uri = (params as { readonly uri?: unknown } | undefined)?.uri;
       if (typeof uri === 'string') this.#changes.emit('resource_updated', toMcpUri(this.id, uri));
     } else if (method === 'patchbay/connection') {
-      this.#changes.emit('status_changed');
+      this.#changed('status_changed');
+    } else {
+      this.#changes.emit(method);
     }
   }
 
-  #definition(name: string, asker: AcquireOptions): ToolDefinition | undefined {
-    const listed = this.#lists.get(this.#server.keyOf(asker))?.tools.value?.items ?? this.#static;
-    return listed.find((definition) => definition.name === name);
+  #changed(kind: ChangeKind): void {
+    this.#revision++;
+    this.#changes.emit(kind);
   }
 
-  #listsOf(asker: AcquireOptions): Lists {
-    const key = this.#server.keyOf(asker);
-    const lists = this.#lists.get(key) ?? emptyLists();
-    this.#lists.set(key, lists);
-    if (this.#lists.size > MAX_ASKERS) this.#lists.delete(this.#lists.keys().next().value!);
-    return lists;
+  #definition(name: string, asker: AcquireOptions): ToolDefinition | undefined {
+    const listed = this.#lists.known(this.#server.keyOf(asker))?.tools.value?.items ?? this.#static;
+    return listed.find((definition) => definition.name === name);
   }
 
   #question(context: CompileContext): Question {
@@ -349,8 +470,20 @@ const until = (signal: AbortSignal | undefined): { readonly signal?: AbortSignal
 
 /** JSON-RPC "Invalid params": the answer to a tool that is not there. (MCP "Tools", error handling) */
 const INVALID_PARAMS = -32_602;
-/** For so many askers lists are kept; the oldest are read again. */
-const MAX_ASKERS = 1_000;
+/** How older servers say that a resource is not there. */
+const NO_RESOURCE = -32_002;
+
+/** A request for a resource has only its URI to be wrong. (MCP "Resources", error handling) */
+function isNotFound(error: unknown): boolean {
+  const rpcCode = PatchbayError.isInstance(error) ? error.details?.['rpcCode'] : undefined;
+  return rpcCode === NO_RESOURCE || rpcCode === INVALID_PARAMS;
+}
+
+/** Whether a server said that it tells when a list changes. */
+function tellsChanges({ info }: McpClient, list: keyof Lists): boolean {
+  const capability = info.capabilities[list === 'templates' ? 'resources' : list];
+  return (capability as { readonly listChanged?: unknown } | undefined)?.listChanged === true;
+}
 
 type ValueOf<K> = K extends Kept<infer T> ? T : never;
 

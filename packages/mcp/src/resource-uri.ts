@@ -5,6 +5,15 @@ export function toMcpUri(capability: string, serverUri: string): string {
   return `mcp://${encodeURIComponent(capability)}/${encodeURIComponent(serverUri)}`;
 }
 
+/** A server's template in canonical form: what is fixed is encoded, its expressions stay. */
+export function toMcpTemplate(capability: string, serverTemplate: string): string {
+  const pieces = serverTemplate.split(/(\{[^}]*\})/);
+  const encoded = pieces.map((piece) =>
+    piece.startsWith('{') ? piece : encodeURIComponent(piece),
+  );
+  return `${toMcpUri(capability, '')}${encoded.join('')}`;
+}
+
 /**
  * The server's own URI.
  * @throws PatchbayError `invalid-uri`

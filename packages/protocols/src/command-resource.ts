@@ -43,12 +43,13 @@ export interface CommandResource {
   listCommands(context: CompileContext): Promise<readonly CommandEntry[]>;
   /** @throws PatchbayError `not-found`, `command-arguments` */
   getCommand(name: string, args: CommandArguments, context: CompileContext): Promise<CommandPrompt>;
-  /** Completions of one argument. */
+  /** Completions of one argument. `given`: the arguments that are known already. */
   completeArgument?(
     name: string,
     argument: string,
     value: string,
     context: CompileContext,
+    given?: Readonly<Record<string, string>>,
   ): Promise<readonly string[]>;
 }
 

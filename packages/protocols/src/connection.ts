@@ -122,6 +122,10 @@ export interface Listing<T> {
   readonly items: readonly T[];
   /** Entries that were left out, pages that were not read. */
   readonly problems: readonly Problem[];
+  /** A page could not be read: there is more, but it is not known what. */
+  readonly incomplete?: boolean;
+  /** How long the server says that the list may be taken as it is, in milliseconds. Absent: it did not say. */
+  readonly ttlMs?: number;
 }
 
 /** A prompt as a list shows it. (MCP `prompts/list`) */
@@ -138,6 +142,12 @@ export interface RequestOptions {
   readonly signal?: AbortSignal;
   /** In milliseconds, without a sign of life. */
   readonly timeoutMs?: number;
+}
+
+/** Options of a completion. */
+export interface CompleteOptions extends RequestOptions {
+  /** Values of other arguments that are known already: the completions may depend on them. */
+  readonly given?: Readonly<Record<string, string>>;
 }
 
 /** Options of a call. */
@@ -168,13 +178,19 @@ export interface McpClient {
     args: Readonly<Record<string, string>>,
     options?: RequestOptions,
   ): Promise<{ readonly messages: readonly PromptMessage[] }>;
+  /** Values that an argument could have. */
   complete(
     ref:
       | { readonly type: 'prompt'; readonly name: string }
       | { readonly type: 'resource'; readonly uri: string },
     argument: { readonly name: string; readonly value: string },
-    options?: RequestOptions,
+    options?: CompleteOptions,
   ): Promise<readonly string[]>;
+  /**
+   * From now on updates of a resource come as `notifications/resources/updated`, also over the connections that replace
+   * this one. Returns what ends it.
+   */
+  watchResource?(uri: string, options?: RequestOptions): Promise<() => Promise<void>>;
   /** Anything else. The answer is not validated. */
   request(
     method: string,

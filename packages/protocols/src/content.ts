@@ -3,6 +3,8 @@ export interface TextPart {
   readonly type: 'text';
   readonly text: string;
   readonly meta?: Readonly<Record<string, unknown>>;
+  /** For whom it is, how important, from when: as MCP's `annotations`. Hints, never shown to a model. */
+  readonly annotations?: Readonly<Record<string, unknown>>;
 }
 
 /** An image, an audio clip or any other binary, base64 as it came from its source. */
@@ -13,6 +15,8 @@ export interface MediaPart {
   readonly mimeType: string;
   readonly name?: string;
   readonly meta?: Readonly<Record<string, unknown>>;
+  /** For whom it is, how important, from when: as MCP's `annotations`. Hints, never shown to a model. */
+  readonly annotations?: Readonly<Record<string, unknown>>;
 }
 
 /** The contents of a resource, inline: `text` or `data` (base64), never both. */
@@ -23,6 +27,8 @@ export interface ResourcePart {
   readonly text?: string;
   readonly data?: string;
   readonly meta?: Readonly<Record<string, unknown>>;
+  /** For whom it is, how important, from when: as MCP's `annotations`. Hints, never shown to a model. */
+  readonly annotations?: Readonly<Record<string, unknown>>;
 }
 
 /** A pointer to a resource. It is not fetched. */
@@ -35,6 +41,8 @@ export interface ResourceLinkPart {
   readonly mimeType?: string;
   readonly size?: number;
   readonly meta?: Readonly<Record<string, unknown>>;
+  /** For whom it is, how important, from when: as MCP's `annotations`. Hints, never shown to a model. */
+  readonly annotations?: Readonly<Record<string, unknown>>;
 }
 
 /** A kind that this version does not know. It is kept whole, and shown to a model as a note. */

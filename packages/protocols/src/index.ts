@@ -30,6 +30,7 @@ export type {
 } from './command-resource.ts';
 export type {
   AcquireOptions,
+  CompleteOptions,
   ConnectionProvider,
   ConnectionStatus,
   HttpServerConfig,

@@ -33,6 +33,11 @@ export interface ResourceProvider {
   readResource(uri: string, context: CompileContext): Promise<readonly ContentPart[]>;
   /** Cheap: asked before `readResource` to route a URI. */
   resourceExists(uri: string, context: CompileContext): Promise<boolean>;
+  /**
+   * From now on updates of a resource are told: `resource_updated` with its URI. Returns what ends it.
+   * @throws PatchbayError `not-supported`
+   */
+  watchResource?(uri: string, context: CompileContext): Promise<() => Promise<void>>;
 }
 
 /** What an MCP server is. (RFC-0051 "McpResource") */

@@ -26,7 +26,7 @@ export interface ToolDefinition {
   readonly description?: string;
   /** Arguments, as their author wrote it. Always an object schema at the top, but see `adapter-kit` for what occurs. */
   readonly inputSchema: JsonSchema;
-  /** Of `structuredContent`. */
+  /** Of `structuredContent`. A result with `isError` is never measured by it. */
   readonly outputSchema?: JsonSchema;
   readonly annotations?: ToolAnnotations;
   /** `_meta` and the like. Never shown to a model. */
@@ -40,7 +40,10 @@ export interface ToolResult {
   readonly structuredContent?: unknown;
   /** The tool ran and says that it failed; `content` says why. Not an exception: a model reads it and goes on. */
   readonly isError?: boolean;
-  /** For programs; never shown to a model. */
+  /**
+   * For programs; never shown to a model. A view adds `patchbay/invalid-output` (`{ code, tool, violations }`) where
+   * `structuredContent` is not what the tool's `outputSchema` promises.
+   */
   readonly meta?: Readonly<Record<string, unknown>>;
 }
 

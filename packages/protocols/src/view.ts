@@ -132,5 +132,10 @@ export interface ResourceView {
   read(uri: string, options?: { readonly signal?: AbortSignal }): Promise<readonly ContentPart[]>;
   /** @throws PatchbayError `invalid-uri`, `unknown-scheme` */
   exists(uri: string, options?: { readonly signal?: AbortSignal }): Promise<boolean>;
+  /**
+   * Asks the resource's source to tell when it is updated, until `signal` aborts: as `resource_updated` in {@link changes}.
+   * @throws PatchbayError `invalid-uri`, `unknown-scheme`, `not-found`, `not-supported`
+   */
+  watch(uri: string, options: { readonly signal: AbortSignal }): Promise<void>;
   changes(options?: { readonly signal?: AbortSignal }): AsyncIterable<ChangeEvent>;
 }

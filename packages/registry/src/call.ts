@@ -9,6 +9,7 @@ import {
   type ToolResult,
 } from '@patchbay/protocols';
 
+import { checkOutput } from './output-check.ts';
 import type { OfferedTool } from './snapshot.ts';
 import type { Viewer } from './viewer.ts';
 
@@ -43,8 +44,19 @@ export async function decide(
   }
 }
 
-/** One call: arguments checked, approval asked, scope and identity bound, cut when its capability closes. */
+/** One call: arguments checked, approval asked, scope and identity bound, cut when its capability closes; result checked. */
 export async function callOffered(
+  offered: OfferedTool,
+  args: unknown,
+  viewer: Viewer,
+  rules: CallRules,
+  options: CallOptions,
+): Promise<ToolResult> {
+  const result = await callChecked(offered, args, viewer, rules, options);
+  return checkOutput(offered.tool.definition, result, rules.validator ?? options.validator);
+}
+
+async function callChecked(
   offered: OfferedTool,
   args: unknown,
   viewer: Viewer,

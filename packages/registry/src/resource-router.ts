@@ -7,7 +7,9 @@ import {
   type ContentPart,
   type OpenSkill,
   type Problem,
+  type CompileContext,
   type ResourceEntry,
+  type ResourceProvider,
   type ResourceView,
 } from '@patchbay/protocols';
 
@@ -93,6 +95,20 @@ export class ResourceRouter implements ResourceView {
     );
   }
 
+  async watch(uri: string, options: { readonly signal: AbortSignal }): Promise<void> {
+    const parsed = this.#parse(uri);
+    const provided = parsed.scheme === 'skill' ? undefined : await this.#provider(parsed, options);
+    if (provided === undefined) throw notFound(uri);
+    const { provider, context } = provided;
+    if (provider.watchResource === undefined)
+      throw new PatchbayError('not-supported', `Updates of ${uri} are not told.`);
+    const stop = await provider.watchResource(parsed.uri, context);
+    const end = () =>
+      void stop().catch((error: unknown) => this.#report(problemFrom(provided.id, error)));
+    if (options.signal.aborted) end();
+    else options.signal.addEventListener('abort', end, { once: true });
+  }
+
   changes(options?: Options): AsyncIterable<ChangeEvent> {
     return this.#changes(options);
   }
@@ -113,10 +129,7 @@ export class ResourceRouter implements ResourceView {
     );
   }
 
-  async #provider(
-    parsed: RoutedUri,
-    options: Options,
-  ): Promise<(() => Promise<readonly ContentPart[]>) | undefined> {
+  async #provider(parsed: RoutedUri, options: Options): Promise<Provided | undefined> {
     for (const registration of this.#visible()) {
       const { capability, id } = registration;
       if (!isResourceProvider(capability) || !schemesOf(registration).includes(parsed.scheme))
@@ -126,7 +139,7 @@ export class ResourceRouter implements ResourceView {
       const exists = await this.#safely(registration, () =>
         capability.resourceExists(parsed.uri, context),
       );
-      if (exists === true) return () => capability.readResource(parsed.uri, context);
+      if (exists === true) return { id, provider: capability, context };
     }
     return undefined;
   }
@@ -135,7 +148,8 @@ export class ResourceRouter implements ResourceView {
     parsed: RoutedUri,
     options: Options,
   ): Promise<readonly ContentPart[] | undefined> {
-    return (await this.#provider(parsed, options))?.();
+    const provided = await this.#provider(parsed, options);
+    return provided?.provider.readResource(parsed.uri, provided.context);
   }
 
   async #readSkill(
@@ -202,6 +216,13 @@ export class ResourceRouter implements ResourceView {
     const peers = this.#host.peers(this.#viewer, [registration]);
     return new TrackedContext(this.#viewer, peers, signal ?? registration.gone.signal);
   }
+}
+
+/** Who has a resource, and with what it is asked. */
+interface Provided {
+  readonly id: string;
+  readonly provider: ResourceProvider;
+  readonly context: CompileContext;
 }
 
 interface Candidate {

@@ -106,12 +106,19 @@ export class SlashCommands implements CommandRouter {
     if (!isCommandResource(capability) || capability.completeArgument === undefined) return [];
     const value = /\S*$/.exec(line)![0];
     const before = line.slice(0, line.length - value.length);
-    const index = splitWords(before).length - 1; // the first word is the command
-    const argument = entry.arguments?.[index];
+    const [, ...words] = splitWords(before); // the first word is the command
+    const argument = entry.arguments?.[words.length];
     if (argument === undefined) return [];
     try {
       const context = this.#context(registration, undefined);
-      const values = await capability.completeArgument(entry.name, argument.name, value, context);
+      const given = Object.fromEntries(words.map((word, i) => [entry.arguments![i]!.name, word]));
+      const values = await capability.completeArgument(
+        entry.name,
+        argument.name,
+        value,
+        context,
+        given,
+      );
       return values.map((text) => before + (/[\s"]/.test(text) ? JSON.stringify(text) : text));
     } catch (error) {
       this.#host.problem(problemFrom(registration.id, error));

@@ -7,6 +7,7 @@ import {
   type CompileContext,
   type Problem,
   type Tool,
+  type ToolResult,
 } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
 import { describe, expect, it } from 'vitest';
@@ -307,6 +308,46 @@ describe('calls', () => {
       details: { violations: ['/x must be a number', '/y is missing'] },
     });
     expect(ran).toBe(false);
+  });
+
+  it('says in the meta of a result what its tool promised otherwise, and changes nothing else', async () => {
+    const fits = (value: unknown) => typeof value === 'number';
+    await using registry = new ExtensionRegistry({
+      validator: {
+        validate: ({ type }, value) =>
+          type === 'object' || fits(value)
+            ? { ok: true }
+            : { ok: false, violations: ['no number'] },
+      },
+    });
+    const results: readonly ToolResult[] = [
+      { content: [], structuredContent: 1 },
+      { content: [{ type: 'text', text: 'x' }], structuredContent: 'x', meta: { trace: 1 } },
+      { content: [] },
+      { content: [], structuredContent: { code: 'OFF' }, isError: true },
+    ];
+    const left = [...results];
+    const made = { ...tool('a', 'x', () => ''), call: async () => left.shift()! };
+    const promised = {
+      ...made,
+      definition: { ...made.definition, outputSchema: { type: 'number' } },
+    };
+    registry.register({ id: 'a', tools: async () => [promised] });
+    const { callTool } = await registry.view().compile();
+    const broken = (violation: string) => ({
+      'patchbay/invalid-output': { code: 'invalid-output', tool: 'a__x', violations: [violation] },
+    });
+    const [fine, wrong, missing, failed] = results;
+    expect(await callTool('a__x', {})).toEqual(fine);
+    expect(await callTool('a__x', {})).toEqual({
+      ...wrong,
+      meta: { trace: 1, ...broken('no number') },
+    });
+    expect(await callTool('a__x', {})).toEqual({
+      ...missing,
+      meta: broken('there is no structured content'),
+    });
+    expect(await callTool('a__x', {})).toEqual(failed);
   });
 
   it('asks the approval policy inside the call: deny, ask, a question, a throw', async () => {

@@ -20,7 +20,13 @@ export const emptyResources = (changes: ResourceView['changes']): ResourceView =
   list: async () => [],
   exists: async () => false,
   read: async (uri) => {
-    throw new PatchbayError('not-found', `There is no resource ${uri}.`);
+    throw notFound(uri);
+  },
+  watch: async (uri) => {
+    throw notFound(uri);
   },
   changes,
 });
+
+const notFound = (uri: string): PatchbayError =>
+  new PatchbayError('not-found', `There is no resource ${uri}.`);

@@ -1,0 +1,3 @@
+import { ALL, describeServer } from './matrix.ts';
+
+for (const row of ALL) describeServer(row);
