@@ -21,6 +21,7 @@ import type { Registration } from './registration.ts';
 import { keepIdentity } from './keep-identity.ts';
 import { TrackedContext, type Peers } from './tracked-context.ts';
 import type { Viewer } from './viewer.ts';
+import { LATE, untilAnyOf, waitFor, type Life } from './waiting.ts';
 
 /** What a capability can be asked for. */
 export interface Facets {
@@ -46,6 +47,8 @@ export interface Answer<T> {
 
 /** What answers need to know of the rest of the registry. */
 export interface Surroundings {
+  /** How long a source may take for an answer, in milliseconds. */
+  readonly sourceTimeoutMs: number;
   peers(viewer: Viewer, asking: readonly Registration[], waiter?: Waiting): Peers & PeerTokens;
   /** A source answered after somebody stopped waiting for it. */
   late(registration: Registration, facet: Facet): void;
@@ -65,7 +68,7 @@ export interface PeerTokens {
 export interface Patience {
   /** Milliseconds since the question was asked, not since somebody began to wait. */
   readonly deadlineMs: number;
-  readonly signal?: AbortSignal | undefined;
+  readonly until?: Life | undefined;
 }
 
 interface Kept<T> extends Answer<T> {
@@ -83,7 +86,7 @@ interface Asked<T> extends Waiting {
   readonly key: string;
   readonly answer: Promise<Kept<T>>;
   readonly since: number;
-  readonly controller: AbortController;
+  readonly end: (reason: unknown) => void;
   waiting: number;
   /** Somebody went on without it. */
   abandoned: boolean;
@@ -140,7 +143,7 @@ class FacetAnswers<F extends Facet> {
       const open = this.#asked.get(key);
       if (open !== undefined && waiter !== undefined && leadsTo(open, waiter)) {
         // Two that read each other: the one asked second answers without the first.
-        return this.#make(viewer, around, [...asking, this.#registration], patience.signal);
+        return this.#alone(viewer, around, asking, patience);
       }
       const asked = open ?? this.#start(key, viewer, around, asking);
       waiter?.waitsFor.add(asked);
@@ -223,22 +226,28 @@ class FacetAnswers<F extends Facet> {
   ): Asked<Facets[F]> {
     const registration = this.#registration;
     if (registration.activated === 0) registration.activated = around.next();
-    const controller = new AbortController();
-    const stop = () => controller.abort(registration.gone.signal.reason);
-    registration.gone.signal.addEventListener('abort', stop, { once: true });
+    const { life, signal, end, release } = untilAnyOf(registration.gone);
     const waitsFor = new Set<Waiting>();
     const asked: Asked<Facets[F]> = {
       key,
       waitsFor,
       since: around.now(),
-      controller,
+      end,
       waiting: 0,
       abandoned: false,
-      answer: this.#make(viewer, around, [...asking, registration], controller.signal, {
-        waitsFor,
-      }).then((made) => {
-        registration.gone.signal.removeEventListener('abort', stop);
-        if (this.#asked.get(key) === asked) this.#asked.delete(key);
+      answer: this.#make(
+        viewer,
+        around,
+        [...asking, registration],
+        { life, signal },
+        {
+          waitsFor,
+        },
+      ).then((made) => {
+        release();
+        // Given up meanwhile: a newer question may have been answered already.
+        if (this.#asked.get(key) !== asked) return made;
+        this.#asked.delete(key);
         this.#learn(made.reads);
         const kept = this.#settle(this.#key(viewer), made);
         if (asked.abandoned) around.late(registration, this.#facet);
@@ -253,15 +262,17 @@ class FacetAnswers<F extends Facet> {
     viewer: Viewer,
     around: Surroundings,
     asking: readonly Registration[],
-    signal: AbortSignal | undefined,
+    until: { readonly life: Life; readonly signal: AbortSignal },
     waiter?: Waiting,
   ): Promise<Made<Facets[F]>> {
     const peers = around.peers(viewer, asking, waiter);
-    const context = new TrackedContext(viewer, peers, signal ?? this.#registration.gone.signal);
+    const context = new TrackedContext(viewer, peers, until.signal);
     const made = { revision: this.#revision(), reads: context.reads, serial: around.next() };
     const rest = () => ({ tokens: tokensOf(context, viewer, peers), problems: context.reported });
     try {
-      const value = await this.#ask(context);
+      context.signal.throwIfAborted();
+      // Nobody waits for a source that does not notice that it was aborted.
+      const value = (await waitFor(this.#ask(context), Infinity, until.life)) as Facets[F];
       return { ...made, ...rest(), value };
     } catch (error) {
       const since = this.#kept.get(this.#key(viewer))?.failure?.since;
@@ -269,6 +280,21 @@ class FacetAnswers<F extends Facet> {
         since: since ?? new Date(around.now()).toISOString(),
       });
       return { ...made, ...rest(), failure };
+    }
+  }
+
+  /** An answer that is not kept: for one that is itself waited for. */
+  async #alone(
+    viewer: Viewer,
+    around: Surroundings,
+    asking: readonly Registration[],
+    { until }: Patience,
+  ): Promise<Answer<Facets[F]>> {
+    const own = untilAnyOf(until, this.#registration.gone);
+    try {
+      return await this.#make(viewer, around, [...asking, this.#registration], own);
+    } finally {
+      own.release();
     }
   }
 
@@ -297,33 +323,21 @@ class FacetAnswers<F extends Facet> {
     patience: Patience,
     around: Surroundings,
   ): Promise<Kept<Facets[F]> | 'late'> {
-    const left = Math.max(0, asked.since + patience.deadlineMs - around.now());
-    const { signal } = patience;
-    signal?.throwIfAborted();
+    const left = asked.since + patience.deadlineMs - around.now();
     asked.waiting++;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let onAbort: (() => void) | undefined;
     try {
-      return await new Promise<Kept<Facets[F]> | 'late'>((resolve, reject) => {
-        void asked.answer.then(resolve, reject);
-        if (left < MAX_TIMER_MS) {
-          timer = setTimeout(() => {
-            asked.abandoned = true;
-            resolve('late');
-          }, left);
-        }
-        onAbort = () => {
-          reject(signal?.reason);
-          if (asked.waiting > 1 || asked.abandoned) return;
-          asked.controller.abort(signal?.reason);
-          if (this.#asked.get(asked.key) === asked) this.#asked.delete(asked.key);
-        };
-        signal?.addEventListener('abort', onAbort, { once: true });
-      });
+      const answer = await waitFor(asked.answer, left, patience.until);
+      if (answer !== LATE) return answer;
+      asked.abandoned = true;
+      return 'late';
+    } catch (error) {
+      if (asked.waiting === 1 && !asked.abandoned) {
+        asked.end(error);
+        if (this.#asked.get(asked.key) === asked) this.#asked.delete(asked.key);
+      }
+      throw error;
     } finally {
       asked.waiting--;
-      clearTimeout(timer);
-      if (onAbort !== undefined) signal?.removeEventListener('abort', onAbort);
     }
   }
 
@@ -355,8 +369,6 @@ function leadsTo(from: Waiting, to: Waiting, seen = new Set<Waiting>()): boolean
 interface Made<T> extends Kept<T> {
   readonly reads: ReadonlySet<string>;
 }
-
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** A new answer in terms of the one before: same number if it says the same, same objects where they say the same. */
 function continued<T>(before: Kept<T>, made: Kept<T>): Kept<T> {

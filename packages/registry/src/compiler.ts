@@ -11,11 +11,13 @@ import {
   type Snapshot,
 } from './snapshot.ts';
 import type { Viewer } from './viewer.ts';
+import { untilAnyOf } from './waiting.ts';
 
 /** What a compiler needs of the registry. */
 export interface CompilerHost extends Surroundings {
   readonly rules: CallRules;
-  readonly sourceTimeoutMs: number;
+  /** How long to wait for one source where others have answered, in milliseconds. */
+  readonly compileDeadlineMs: number;
   /** Without those that hide themselves. Sorted by id. */
   visible(scope: Scope): readonly Registration[];
   /** May be told the same again. */
@@ -90,11 +92,12 @@ export class Compiler {
   }
 
   async #ask(visible: readonly Registration[], options: CompileOptions): Promise<readonly Part[]> {
+    const { life, release } = untilAnyOf(options.signal, this.viewer.ended);
     const patience: Patience = {
       deadlineMs: options.deadlineMs ?? this.#host.sourceTimeoutMs,
-      signal: options.signal,
+      until: life,
     };
-    const parts = await Promise.all(
+    const asked = Promise.all(
       visible.map(async (registration) => {
         const { answers } = registration;
         const [tools, instructions, skills] = await Promise.all([
@@ -105,6 +108,7 @@ export class Compiler {
         return { registration, tools, instructions, skills };
       }),
     );
+    const parts = await asked.finally(release);
     return parts.filter(({ registration }) => !registration.closed);
   }
 

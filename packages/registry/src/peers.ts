@@ -7,9 +7,10 @@ import {
   type SkillEntry,
 } from '@patchbay/protocols';
 
+import { ask } from './ask.ts';
 import type { Answer, Patience, PeerTokens, Surroundings, Waiting } from './answers.ts';
 import type { Registration } from './registration.ts';
-import { TrackedContext, type Peers } from './tracked-context.ts';
+import type { Peers } from './tracked-context.ts';
 import { passes, type Viewer } from './viewer.ts';
 
 /** What other capabilities answered, for one that asks. */
@@ -108,10 +109,10 @@ export class PeerAnswers implements Peers, PeerTokens {
       entry,
       open: async (): Promise<OpenSkill | undefined> => {
         if (registration.closed || !isSkillResource(capability)) return undefined;
-        const peers = this.#around.peers(this.#viewer, [...this.#asking, registration]);
-        return capability.openSkill(
-          entry.uri,
-          new TrackedContext(this.#viewer, peers, registration.gone.signal),
+        return ask(
+          registration,
+          { viewer: this.#viewer, around: this.#around, asking: this.#asking },
+          (context) => capability.openSkill(entry.uri, context),
         );
       },
     };

@@ -1,11 +1,13 @@
 import {
   scopeDepth,
   type Capability,
+  type PatchbayError,
   type Problem,
   type RegistrationScope,
 } from '@patchbay/protocols';
 
 import { Answers } from './answers.ts';
+import { Life } from './waiting.ts';
 
 /** One capability at one scope, and what it has answered. */
 export class Registration {
@@ -17,14 +19,17 @@ export class Registration {
   readonly serial: number;
   /** Order of first use; 0 as long as it was never used. Closing goes backwards. */
   activated = 0;
-  closed = false;
   /** Found at registration, true for as long as it is registered. */
   readonly problems: readonly Problem[];
-  /** Running calls, to be cut when it closes. */
-  readonly calls: Set<AbortController> = new Set();
   readonly answers: Answers = new Answers(this);
-  /** Aborted when it closes. */
-  readonly gone: AbortController = new AbortController();
+  /** Over when it closes: nobody waits for its answers any more, its running calls end. */
+  readonly gone: Life = new Life();
+  /** Once it closes: what went wrong with that, if anything. */
+  ended: Promise<PatchbayError | undefined> = Promise.resolve(undefined);
+
+  get closed(): boolean {
+    return this.gone.over;
+  }
 
   constructor(
     capability: Capability,

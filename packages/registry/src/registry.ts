@@ -23,13 +23,13 @@ import type { Facet } from './answers.ts';
 import { ChangeHub } from './change-hub.ts';
 import { PeerAnswers } from './peers.ts';
 import { Registration } from './registration.ts';
-import { ScopeStore } from './scope-store.ts';
+import { isBelow, ScopeStore } from './scope-store.ts';
 import { VersionedState } from './session-state.ts';
-import { closeInOrder } from './shutdown.ts';
+import { closeInOrder, inClosingOrder } from './shutdown.ts';
 import { Told } from './told.ts';
 import { OpenViews } from './open-views.ts';
 import { View, type ViewHost } from './view.ts';
-import { makeViewer, type ViewFilter } from './viewer.ts';
+import type { ViewFilter } from './viewer.ts';
 import { emitWarning } from './warning.ts';
 
 export interface RegistryOptions {
@@ -96,6 +96,8 @@ export class ExtensionRegistry implements AsyncDisposable {
   readonly #sessions = new Map<string | undefined, SessionRecord>();
   readonly #owners = new Map<string, Identity>();
   readonly #views = new OpenViews();
+  /** Taken out, but not yet closed. */
+  readonly #ending = new Set<Registration>();
   readonly #told = new Told();
   readonly #hub: ChangeHub;
   readonly #host: ViewHost;
@@ -155,23 +157,19 @@ export class ExtensionRegistry implements AsyncDisposable {
 
   /**
    * What one scope sees, live.
-   * @throws PatchbayError `invalid-scope`, `identity-mismatch` (the session belongs to another identity), `closed`
+   * @throws PatchbayError `invalid-scope`, `invalid-id` (of the identity), `identity-mismatch` (the session belongs to another identity), `closed`
    */
   view(scope?: Scope, options: ViewOptions = {}): ExtensionView {
     this.#assertOpen();
     const at = normalizeScope(scope);
     const { identity } = options;
+    if (identity !== undefined && (typeof identity.id !== 'string' || identity.id === ''))
+      throw new PatchbayError('invalid-id', 'An identity needs an id, a non-empty string.');
     if (at.session !== undefined) this.#bind(at.session, identity);
+    const { tools, skills } = options;
+    const { state, activity } = this.#session(at.session);
     const view = new View(
-      makeViewer({
-        scope: at,
-        identity,
-        filter: {
-          ...(options.tools === undefined ? {} : { tools: options.tools }),
-          ...(options.skills === undefined ? {} : { skills: options.skills }),
-        },
-        ...this.#session(at.session),
-      }),
+      { scope: at, identity, filter: { tools, skills }, state, activity },
       this.#host,
     );
     this.#views.add(view);
@@ -193,7 +191,7 @@ export class ExtensionRegistry implements AsyncDisposable {
     scope?: Scope,
     options: { readonly signal?: AbortSignal } = {},
   ): AsyncIterable<ChangeEvent> {
-    return this.#hub.listen(normalizeScope(scope), options.signal ?? new AbortController().signal);
+    return this.#hub.listen(normalizeScope(scope), options.signal);
   }
 
   /** What a session remembers; without a session, what the program does. */
@@ -237,8 +235,7 @@ export class ExtensionRegistry implements AsyncDisposable {
   close(scope?: RegistrationScope): Promise<void> {
     const at = normalizeScope(scope);
     if (Object.keys(at).length > 0) return this.#end(at);
-    this.#closing ??= this.#end(at);
-    return this.#closing;
+    return (this.#closing ??= this.#end(at));
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -246,37 +243,43 @@ export class ExtensionRegistry implements AsyncDisposable {
   }
 
   async #end(at: RegistrationScope): Promise<void> {
-    const registrations = this.#store.below(at);
-    await Promise.all(this.#views.below(at).map((view) => view.close()));
-    if (at.session === undefined && at.agent === undefined) this.#sessions.clear();
-    else if (at.agent === undefined && at.turn === undefined) this.#sessions.delete(at.session);
-    if (at.session !== undefined && at.agent === undefined && at.turn === undefined)
-      this.#owners.delete(at.session);
-    await this.#close(registrations);
+    const ending = [...this.#ending].filter(({ scope }) => isBelow(scope, at));
+    const views = this.#views.below(at);
+    const closing = this.#close([...this.#store.below(at), ...ending]);
+    if (at.agent === undefined && at.turn === undefined) {
+      if (at.session === undefined) this.#sessions.clear();
+      else this.#sessions.delete(at.session);
+      if (at.session !== undefined) this.#owners.delete(at.session);
+    }
+    this.#hub.end(at);
+    const [closed] = await Promise.allSettled([closing, ...views.map((view) => view.close())]);
     this.#forget(at);
+    if (closed.status === 'rejected') throw closed.reason;
   }
 
+  /** Takes them out at once, and waits until they have closed. */
   async #close(registrations: readonly Registration[]): Promise<void> {
     const open = registrations.filter((registration) => !registration.closed);
     for (const registration of open) {
       this.#store.delete(registration);
       this.#told.forget(registration.id);
+      this.#ending.add(registration);
     }
     // A capability that is registered elsewhere too lives on there.
     const elsewhere = new Set(this.#store.all().map(({ capability }) => capability));
-    const closing = closeInOrder(open, this.#options.closeTimeoutMs, elsewhere);
+    closeInOrder(open, this.#options.closeTimeoutMs, elsewhere);
     for (const { id, scope } of open)
       this.#hub.changed(scope, { capability: id, kind: 'unregistered' });
-    const errors = await closing;
+    const ended = await Promise.all(inClosingOrder(registrations).map(({ ended: end }) => end));
+    for (const registration of open) this.#ending.delete(registration);
+    const errors = ended.filter((error) => error !== undefined);
     if (errors.length === 1) throw errors[0]!;
     if (errors.length > 1) {
       const list = errors.map(({ message }) => message).join(' ');
       throw new PatchbayError(
         'source-failed',
         `${errors.length} capabilities did not close: ${list}`,
-        {
-          cause: new AggregateError(errors),
-        },
+        { cause: new AggregateError(errors) },
       );
     }
   }
@@ -311,7 +314,7 @@ export class ExtensionRegistry implements AsyncDisposable {
         this.#hub.tell(registration, { capability: registration.id, kind: KIND_OF[facet] }),
       problem: (problem) => this.#problem(problem),
       hasTurn: (session, turn) => this.#store.hasTurn(session, turn),
-      changes: (scope, signal) => this.#hub.listen(scope, signal),
+      changes: (scope, ...until) => this.#hub.listen(scope, ...until),
       turnEnded: (scope) => this.#end(scope),
       viewClosed: (view) => this.#views.delete(view),
     };

@@ -4,14 +4,15 @@ import {
   toPatchbayError,
   type CommandEntry,
   type CommandRouter,
+  type CompileContext,
   type ResolvedCommand,
 } from '@patchbay/protocols';
 
+import { ask } from './ask.ts';
 import { parseCommandLine, splitWords } from './command-line.ts';
 import type { CompilerHost } from './compiler.ts';
 import { nearNames } from './near-names.ts';
 import type { Registration } from './registration.ts';
-import { TrackedContext } from './tracked-context.ts';
 import type { Viewer } from './viewer.ts';
 
 interface Routed {
@@ -64,10 +65,8 @@ export class SlashCommands implements CommandRouter {
     const { capability, id } = registration;
     try {
       if (!isCommandResource(capability)) throw new Error(`"${id}" has no commands any more.`);
-      const { messages } = await capability.getCommand(
-        entry.name,
-        typed.args,
-        this.#context(registration, options.signal),
+      const { messages } = await this.#ask(registration, options.signal, (context) =>
+        capability.getCommand(entry.name, typed.args, context),
       );
       return {
         ok: true,
@@ -110,8 +109,9 @@ export class SlashCommands implements CommandRouter {
     const argument = entry.arguments?.[index];
     if (argument === undefined) return [];
     try {
-      const context = this.#context(registration, undefined);
-      const values = await capability.completeArgument(entry.name, argument.name, value, context);
+      const values = await this.#ask(registration, undefined, (context) =>
+        capability.completeArgument!(entry.name, argument.name, value, context),
+      );
       return values.map((text) => before + (/[\s"]/.test(text) ? JSON.stringify(text) : text));
     } catch (error) {
       this.#host.problem(problemFrom(registration.id, error));
@@ -123,7 +123,7 @@ export class SlashCommands implements CommandRouter {
     readonly shown: ReadonlyMap<string, Routed>;
     readonly reachable: ReadonlyMap<string, Routed>;
   }> {
-    const patience = { deadlineMs: this.#host.sourceTimeoutMs };
+    const patience = { deadlineMs: this.#host.sourceTimeoutMs, until: this.#viewer.ended };
     const lists = await Promise.all(
       this.#host.visible(this.#viewer.scope).map(async (registration) => {
         const answer = await registration.answers
@@ -149,8 +149,11 @@ export class SlashCommands implements CommandRouter {
     return { shown, reachable };
   }
 
-  #context(registration: Registration, signal: AbortSignal | undefined): TrackedContext {
-    const peers = this.#host.peers(this.#viewer, [registration]);
-    return new TrackedContext(this.#viewer, peers, signal ?? registration.gone.signal);
+  #ask<T>(
+    registration: Registration,
+    until: AbortSignal | undefined,
+    question: (context: CompileContext) => Promise<T>,
+  ): Promise<T> {
+    return ask(registration, { viewer: this.#viewer, around: this.#host, until }, question);
   }
 }

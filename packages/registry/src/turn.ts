@@ -1,7 +1,6 @@
 import {
   PatchbayError,
   problemFrom,
-  toPatchbayError,
   type ActiveSkill,
   type CallOptions,
   type InstructionBlock,
@@ -21,10 +20,10 @@ import { matchesAny } from './pattern.ts';
 import type { Registration } from './registration.ts';
 import { TrackedContext } from './tracked-context.ts';
 import type { Viewer } from './viewer.ts';
+import { LATE, Life, untilAnyOf, waitFor } from './waiting.ts';
 
 /** What a turn needs of its view. */
 export interface TurnHost extends CompilerHost {
-  readonly compileDeadlineMs: number;
   readonly turnIdleMs: number;
   /** The view's own compiler, or one for the turn's scope where something is registered for this very turn. */
   compilerFor(turnId: string): Compiler;
@@ -46,13 +45,13 @@ export class Turn implements TurnView {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #closing: Promise<void> | undefined;
   #release: (() => void) | undefined;
-  readonly #ended = new AbortController();
+  readonly #life = new Life();
   /** Calls in flight: the idle limit does not count while there are any. */
   #busy = 0;
 
   constructor(turnId: string, viewer: Viewer, input: TurnInput, host: TurnHost) {
     this.turnId = turnId;
-    this.#viewer = viewer;
+    this.#viewer = { ...viewer, ended: this.#life };
     this.scope = viewer.scope;
     this.#host = host;
     viewer.activity.begin();
@@ -65,7 +64,7 @@ export class Turn implements TurnView {
     if (input.userText !== undefined) this.#userText = input.userText;
     const { signal } = input;
     if (signal === undefined) return;
-    const onAbort = () => void this.close();
+    const onAbort = () => this.#closeUnasked();
     if (signal.aborted) return onAbort();
     signal.addEventListener('abort', onAbort, { once: true });
     const before = this.#release;
@@ -146,11 +145,16 @@ export class Turn implements TurnView {
     return this.close();
   }
 
+  /** Its signal or the idle limit ended it: nobody is there to be told what went wrong. */
+  #closeUnasked(): void {
+    this.close().catch((error: unknown) => this.#host.problem(problemFrom(this.turnId, error)));
+  }
+
   async #end(): Promise<void> {
     clearTimeout(this.#timer);
     this.#viewer.activity.end();
     this.#release?.();
-    this.#ended.abort(new PatchbayError('closed', `The turn "${this.turnId}" has ended.`));
+    this.#life.end(new PatchbayError('closed', `The turn "${this.turnId}" has ended.`));
     await this.#host.ended(this);
   }
 
@@ -160,7 +164,7 @@ export class Turn implements TurnView {
     clearTimeout(this.#timer);
     this.#busy++;
     try {
-      return await run();
+      return (await waitFor(run(), Infinity, this.#life)) as T;
     } finally {
       this.#busy--;
       this.#rest();
@@ -170,7 +174,7 @@ export class Turn implements TurnView {
   #rest(): void {
     if (this.#closing !== undefined || this.#busy > 0) return;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.close(), this.#host.turnIdleMs);
+    this.#timer = setTimeout(() => this.#closeUnasked(), this.#host.turnIdleMs);
     // A turn that nobody ended does not keep the program alive.
     (this.#timer as { unref?: () => void }).unref?.();
   }
@@ -201,44 +205,21 @@ export class Turn implements TurnView {
     problems: Problem[],
     signal: AbortSignal | undefined,
   ): Promise<TurnContribution | undefined> {
-    const controller = new AbortController();
-    const stop = () => controller.abort(signal?.reason);
-    signal?.addEventListener('abort', stop, { once: true });
+    const until = untilAnyOf(signal, this.#life);
     const peers = this.#host.peers(this.#viewer, [registration]);
-    const context = new TrackedTurn(
-      this.#viewer,
-      peers,
-      controller.signal,
-      this.turnId,
-      this.#userText,
-    );
-    let timer: ReturnType<typeof setTimeout> | undefined;
+    const context = new TrackedTurn(this.#viewer, peers, until.signal, this.turnId, this.#userText);
+    const ms = this.#host.compileDeadlineMs;
     try {
-      const late = new Promise<never>((_, reject) => {
-        timer = setTimeout(() => {
-          const seconds = this.#host.compileDeadlineMs / 1000;
-          reject(
-            new PatchbayError(
-              'source-slow',
-              `"${registration.id}" took more than ${seconds} s to prepare the turn; it goes on without it.`,
-            ),
-          );
-          controller.abort();
-        }, this.#host.compileDeadlineMs);
-        signal?.addEventListener('abort', () => reject(toPatchbayError(signal.reason, 'aborted')), {
-          once: true,
-        });
-      });
-      late.catch(() => undefined);
-      const contribution = await Promise.race([
-        registration.capability.prepareTurn!(context),
-        late,
-      ]);
+      const asked = registration.capability.prepareTurn!(context);
+      const contribution = await waitFor(asked, ms, until.life);
       problems.push(...context.reported);
-      return contribution;
+      if (contribution !== LATE) return contribution;
+      const text = `"${registration.id}" took more than ${ms / 1000} s to prepare the turn; it goes on without it.`;
+      const late = new PatchbayError('source-slow', text);
+      until.end(late);
+      throw late;
     } finally {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', stop);
+      until.release();
     }
   }
 
