@@ -19,6 +19,8 @@ export class Registration {
   readonly serial: number;
   /** Order of first use; 0 as long as it was never used. Closing goes backwards. */
   activated = 0;
+  /** What it is a part of: it is seen only where that is. */
+  readonly parent: Registration | undefined;
   /** Found at registration, true for as long as it is registered. */
   readonly problems: readonly Problem[];
   readonly answers: Answers = new Answers(this);
@@ -36,6 +38,7 @@ export class Registration {
     scope: RegistrationScope,
     serial: number,
     problems: readonly Problem[],
+    parent: Registration | undefined,
   ) {
     this.capability = capability;
     this.id = capability.id;
@@ -43,5 +46,6 @@ export class Registration {
     this.depth = scopeDepth(scope);
     this.serial = serial;
     this.problems = problems;
+    this.parent = parent;
   }
 }

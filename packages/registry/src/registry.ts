@@ -1,4 +1,5 @@
 import {
+  compositionOf,
   describeScope,
   missingMethods,
   normalizeScope,
@@ -10,6 +11,7 @@ import {
   type Capability,
   type CapabilityStatus,
   type ChangeEvent,
+  type ComposedCapability,
   type ExtensionView,
   type Identity,
   type Problem,
@@ -45,8 +47,10 @@ export interface RegistryOptions {
   readonly sourceTimeoutMs?: number;
   /** A turn that was not used for so long ends. Default 600,000. */
   readonly turnIdleMs?: number;
-  /** How long each capability may take to close. Default 5,000. */
+  /** How long each capability may take to close; everything together at most four times as long. Default 5,000. */
   readonly closeTimeoutMs?: number;
+  /** Compositions that are deeper, the outermost counted, work and have a problem that says so. Default 3. */
+  readonly maxCompositionDepth?: number;
 }
 
 export interface ViewOptions extends ViewFilter {
@@ -68,6 +72,8 @@ export interface InspectedCapability {
   /** As in messages: `pool`, `session="a" agent="coder"`. */
   readonly scope: string;
   readonly status: CapabilityStatus;
+  /** The id of what it is a part of. */
+  readonly within?: string;
   /** Where else the id is registered, hidden by this one. */
   readonly shadows: readonly string[];
   /** True where a deeper registration of the same id is seen instead, or the capability hides itself. */
@@ -85,6 +91,7 @@ const DEFAULTS = {
   sourceTimeoutMs: 60_000,
   turnIdleMs: 600_000,
   closeTimeoutMs: 5_000,
+  maxCompositionDepth: 3,
 };
 
 /**
@@ -119,32 +126,38 @@ export class ExtensionRegistry implements AsyncDisposable {
   }
 
   /**
-   * Makes a capability visible at a scope and below. Default: everywhere.
-   * @throws PatchbayError `invalid-scope`, `invalid-id`, `duplicate-id` (the id is taken at this very scope), `closed`
+   * Makes a capability, with its children, visible at a scope and below. Default: everywhere.
+   * @throws CircularCompositionError if it contains itself
+   * @throws PatchbayError `invalid-scope`, `invalid-id`, `duplicate-id` (an id is taken at this very scope), `closed`
    */
   register(capability: AnyCapability, scope?: RegistrationScope): RegistrationHandle {
     this.#assertOpen();
     const at = normalizeScope(scope);
-    const id: unknown = capability?.id;
-    if (typeof id !== 'string' || id === '') {
-      throw new PatchbayError(
-        'invalid-id',
-        `A capability needs an id, a non-empty string; this one has ${JSON.stringify(id)}.`,
-      );
-    }
-    if (this.#store.find(id, at) !== undefined) {
+    assertId(capability);
+    const parts = compositionOf(capability);
+    for (const { capability: part } of parts) {
+      assertId(part);
+      if (this.#store.find(part.id, at) === undefined) continue;
       throw new PatchbayError(
         'duplicate-id',
-        `"${id}" is already registered at ${describeScope(at)}. Close that registration first, or use another id.`,
-        { source: id },
+        `"${part.id}" is already registered at ${describeScope(at)}. Close that registration first, or use another id.`,
+        { source: part.id },
       );
     }
-    const registration = new Registration(capability, at, ++this.#serial, incomplete(capability));
-    this.#store.add(registration);
-    for (const problem of registration.problems) this.#problem(problem);
-    this.#hub.changed(at, { capability: id, kind: 'registered' });
+    const registrations: Registration[] = [];
+    for (const part of parts) {
+      const parent = registrations.find((r) => r.capability === part.parent);
+      const problems = [...incomplete(part.capability), ...this.#tooDeep(part)];
+      registrations.push(new Registration(part.capability, at, ++this.#serial, problems, parent));
+    }
+    for (const registration of registrations) this.#store.add(registration);
+    for (const { id, problems } of registrations) {
+      for (const problem of problems) this.#problem(problem);
+      this.#hub.changed(at, { capability: id, kind: 'registered' });
+    }
+    const { id } = capability;
     let closing: Promise<void> | undefined;
-    const close = () => (closing ??= this.#close([registration]));
+    const close = () => (closing ??= this.#close(registrations));
     return {
       id,
       scope: at,
@@ -217,6 +230,7 @@ export class ExtensionRegistry implements AsyncDisposable {
         return {
           id: registration.id,
           scope: describeScope(registration.scope),
+          ...(registration.parent === undefined ? {} : { within: registration.parent.id }),
           status: statusOf(registration),
           shadows:
             same?.registration === registration
@@ -335,8 +349,18 @@ export class ExtensionRegistry implements AsyncDisposable {
       : visible;
   }
 
-  /** A capability may hide itself. One that cannot say stays hidden. */
-  #shows({ capability, id }: Registration, scope: Scope): boolean {
+  #tooDeep({ capability, chain }: ComposedCapability): readonly Problem[] {
+    const limit = this.#options.maxCompositionDepth;
+    // Said of the first that is too deep, not of what is in it.
+    if (chain.length !== limit + 1) return [];
+    const text = `"${capability.id}" is composed ${chain.length} deep (${chain.join(' > ')}), more than ${limit}. It works; register it by itself, or raise \`maxCompositionDepth\`.`;
+    const problem = problemFrom(capability.id, new PatchbayError('composition-depth', text));
+    return [{ ...problem, severity: 'warning' }];
+  }
+
+  /** A capability may hide itself, and its children with it. One that cannot say stays hidden. */
+  #shows({ capability, id, parent }: Registration, scope: Scope): boolean {
+    if (parent !== undefined && !this.#shows(parent, scope)) return false;
     try {
       return capability.visible === undefined || capability.visible(scope);
     } catch (error) {
@@ -396,6 +420,15 @@ const KIND_OF: Readonly<Record<Facet, string>> = {
   commands: 'commands_changed',
   resources: 'resources_changed',
 };
+
+function assertId(capability: Capability): void {
+  const id: unknown = capability?.id;
+  if (typeof id === 'string' && id !== '') return;
+  throw new PatchbayError(
+    'invalid-id',
+    `A capability needs an id, a non-empty string; this one has ${JSON.stringify(id)}.`,
+  );
+}
 
 function incomplete(capability: Capability): readonly Problem[] {
   return missingMethods(capability).map(({ protocol, method }) =>
