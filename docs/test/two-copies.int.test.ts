@@ -95,7 +95,12 @@ describe('two copies of the packages in one process', () => {
     });
     registry.register(
       new b.CombinedCapability('room', [
-        { id: 'lamp', revision: lamp.revision, changes: lamp.subscribe, tools: async () => [light] },
+        {
+          id: 'lamp',
+          revision: lamp.revision,
+          changes: lamp.subscribe,
+          tools: async () => [light],
+        },
         new b.McpServerCapability({ id: 'shop', server: server.config, connections }),
         b.memorySkills({
           id: 'own',
