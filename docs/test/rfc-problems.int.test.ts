@@ -168,7 +168,9 @@ it('P5: a server that a pool, a session and a skill all name is one connection',
   const { callTool } = await view.compile();
   await callTool('activate_skill', { name: 'check' });
   const { tools, callTool: call } = await view.compile();
-  const scanners = tools.flatMap(({ definition: { name } }) => (/scan$/.test(name) ? [name] : []));
+  const scanners = tools.flatMap(({ definition: { name } }) =>
+    name.endsWith('scan') ? [name] : [],
+  );
   expect(scanners).toEqual(['check-scanner__scan', 'everybody__scan', 'own__scan']);
   await Promise.all(scanners.map((name) => call(name, {})));
   expect(server.executions('scan')).toBe(3);

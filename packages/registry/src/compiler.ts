@@ -5,10 +5,10 @@ import { callOffered, decide, unavailable, type CallRules } from './call.ts';
 import type { Registration } from './registration.ts';
 import {
   fingerprintOf,
-  makeSnapshot,
   type OfferedTool,
   type Part,
   type Snapshot,
+  type Snapshots,
 } from './snapshot.ts';
 import type { Viewer } from './viewer.ts';
 import { untilAnyOf } from './waiting.ts';
@@ -16,6 +16,7 @@ import { untilAnyOf } from './waiting.ts';
 /** What a compiler needs of the registry. */
 export interface CompilerHost extends Surroundings {
   readonly rules: CallRules;
+  readonly snapshots: Snapshots;
   /** How long to wait for one source where others have answered, in milliseconds. */
   readonly compileDeadlineMs: number;
   /** Without those that hide themselves. Sorted by id. */
@@ -115,7 +116,7 @@ export class Compiler {
   #put(parts: readonly Part[]): Snapshot {
     const fingerprint = fingerprintOf(parts);
     if (this.#snapshot?.fingerprint === fingerprint) return this.#snapshot;
-    const snapshot = makeSnapshot(parts, this.viewer, fingerprint);
+    const snapshot = this.#host.snapshots.of(parts, this.viewer, fingerprint);
     this.#snapshot = snapshot;
     this.#compiled = this.#compiledView(snapshot);
     for (const problem of snapshot.problems) this.#host.problem(problem);

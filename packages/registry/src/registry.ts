@@ -28,6 +28,7 @@ import { Registration } from './registration.ts';
 import { isBelow, ScopeStore } from './scope-store.ts';
 import { VersionedState } from './session-state.ts';
 import { closeInOrder, inClosingOrder } from './shutdown.ts';
+import { Snapshots } from './snapshot.ts';
 import { Told } from './told.ts';
 import { OpenViews } from './open-views.ts';
 import { View, type ViewHost } from './view.ts';
@@ -309,6 +310,7 @@ export class ExtensionRegistry implements AsyncDisposable {
     const { approval, validator, sourceTimeoutMs, compileDeadlineMs, turnIdleMs } = this.#options;
     const host: ViewHost = {
       rules: { approval, validator },
+      snapshots: new Snapshots(),
       sourceTimeoutMs,
       compileDeadlineMs,
       turnIdleMs,
@@ -338,7 +340,7 @@ export class ExtensionRegistry implements AsyncDisposable {
   #visible(scope: Scope): readonly Registration[] {
     const { generation } = this.#store;
     if (this.#seen.generation !== generation) this.#seen = { generation, byScope: new Map() };
-    const key = describeScope(scope);
+    const key = this.#store.sameAs(scope);
     let visible = this.#seen.byScope.get(key);
     if (visible === undefined) {
       visible = this.#store.visible(scope).map(({ registration }) => registration);

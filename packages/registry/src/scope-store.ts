@@ -1,4 +1,9 @@
-import { scopeCovers, type RegistrationScope, type Scope } from '@patchbay/protocols';
+import {
+  describeScope,
+  scopeCovers,
+  type RegistrationScope,
+  type Scope,
+} from '@patchbay/protocols';
 
 import type { Registration } from './registration.ts';
 
@@ -42,6 +47,12 @@ export class ScopeStore {
     if (session === undefined) return false;
     for (const r of this.#bySession.get(session) ?? []) if (r.scope.turn === turn) return true;
     return false;
+  }
+
+  /** Equal for scopes that see the same registrations: all sessions that have none of their own are one. */
+  sameAs(scope: Scope): string {
+    const { session, ...rest } = scope;
+    return describeScope(this.#bySession.has(session) ? scope : rest);
   }
 
   /** What `scope` sees, sorted by id. Only ever looks upwards: nothing registered deeper is among it. */

@@ -187,7 +187,7 @@ class Crowd {
   }
 
   #view(): ExtensionView {
-    const view = this.registry.view(ASKING[this.#pick(ASKING.length)]!);
+    const view = this.registry.view(ASKING[this.#pick(ASKING.length)]);
     this.#views.push(view);
     return view;
   }
