@@ -62,7 +62,7 @@ export class Compiler {
 
   #stillOffers({ registration }: OfferedTool): boolean {
     if (registration.closed) return false;
-    const answer = registration.answers.of('tools')?.peek(this.viewer, this.#host, []);
+    const answer = registration.answers.of('tools')?.peek(this);
     return (
       answer?.value !== undefined && this.#host.visible(this.viewer.scope).includes(registration)
     );
@@ -75,7 +75,7 @@ export class Compiler {
       const { answers } = registration;
       const peek = <F extends 'tools' | 'instructions' | 'skills'>(facet: F) => {
         const of = answers.of(facet);
-        return of === undefined ? 'none' : of.peek(this.viewer, this.#host, []);
+        return of === undefined ? 'none' : of.peek(this);
       };
       const tools = peek('tools');
       const instructions = tools === undefined ? undefined : peek('instructions');
@@ -102,9 +102,9 @@ export class Compiler {
       visible.map(async (registration) => {
         const { answers } = registration;
         const [tools, instructions, skills] = await Promise.all([
-          answers.of('tools')?.get(this.viewer, this.#host, [], patience),
-          answers.of('instructions')?.get(this.viewer, this.#host, [], patience),
-          answers.of('skills')?.get(this.viewer, this.#host, [], patience),
+          answers.of('tools')?.get(this, patience),
+          answers.of('instructions')?.get(this, patience),
+          answers.of('skills')?.get(this, patience),
         ]);
         return { registration, tools, instructions, skills };
       }),

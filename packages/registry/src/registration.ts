@@ -6,7 +6,7 @@ import {
   type RegistrationScope,
 } from '@patchbay/protocols';
 
-import { Answers } from './answers.ts';
+import { Answers, type Surroundings } from './answers.ts';
 import { Life } from './waiting.ts';
 
 /** One capability at one scope, and what it has answered. */
@@ -23,7 +23,8 @@ export class Registration {
   readonly parent: Registration | undefined;
   /** Found at registration, true for as long as it is registered. */
   readonly problems: readonly Problem[];
-  readonly answers: Answers = new Answers(this);
+  readonly answers: Answers;
+  readonly around: Surroundings;
   /** Over when it closes: nobody waits for its answers any more, its running calls end. */
   readonly gone: Life = new Life();
   /** Once it closes: what went wrong with that, if anything. */
@@ -39,6 +40,7 @@ export class Registration {
     serial: number,
     problems: readonly Problem[],
     parent: Registration | undefined,
+    around: Surroundings,
   ) {
     this.capability = capability;
     this.id = capability.id;
@@ -47,5 +49,7 @@ export class Registration {
     this.serial = serial;
     this.problems = problems;
     this.parent = parent;
+    this.around = around;
+    this.answers = new Answers(this);
   }
 }

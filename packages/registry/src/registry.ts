@@ -22,6 +22,7 @@ import {
 
 import { Activity } from './activity.ts';
 import type { Facet } from './answers.ts';
+import { by } from './by.ts';
 import { ChangeHub } from './change-hub.ts';
 import { PeerAnswers } from './peers.ts';
 import { Registration } from './registration.ts';
@@ -149,7 +150,9 @@ export class ExtensionRegistry implements AsyncDisposable {
     for (const part of parts) {
       const parent = registrations.find((r) => r.capability === part.parent);
       const problems = [...incomplete(part.capability), ...this.#tooDeep(part)];
-      registrations.push(new Registration(part.capability, at, ++this.#serial, problems, parent));
+      registrations.push(
+        new Registration(part.capability, at, ++this.#serial, problems, parent, this.#host),
+      );
     }
     for (const registration of registrations) this.#store.add(registration);
     for (const { id, problems } of registrations) {
@@ -223,7 +226,12 @@ export class ExtensionRegistry implements AsyncDisposable {
   inspect(): readonly InspectedCapability[] {
     return this.#store
       .all()
-      .toSorted((a, b) => a.depth - b.depth || (a.id < b.id ? -1 : 1))
+      .toSorted(
+        by(
+          ({ depth }) => depth,
+          ({ id }) => id,
+        ),
+      )
       .map((registration) => {
         const same = this.#store
           .visible(registration.scope)
@@ -268,7 +276,7 @@ export class ExtensionRegistry implements AsyncDisposable {
     }
     this.#hub.end(at);
     const [closed] = await Promise.allSettled([closing, ...views.map((view) => view.close())]);
-    this.#forget(at);
+    for (const { answers } of this.#store.all()) answers.forget(at);
     if (closed.status === 'rejected') throw closed.reason;
   }
 
@@ -299,13 +307,6 @@ export class ExtensionRegistry implements AsyncDisposable {
     }
   }
 
-  /** Drops answers that were made for viewers of a scope that has ended. */
-  #forget(at: RegistrationScope): void {
-    const ended = describeScope(at);
-    for (const { answers } of this.#store.all())
-      answers.forget((key) => key === ended || key.startsWith(`${ended} `));
-  }
-
   #makeHost(): ViewHost {
     const { approval, validator, sourceTimeoutMs, compileDeadlineMs, turnIdleMs } = this.#options;
     const host: ViewHost = {
@@ -317,15 +318,8 @@ export class ExtensionRegistry implements AsyncDisposable {
       now: () => Date.now(),
       next: () => ++this.#serial,
       visible: (scope) => this.#visible(scope),
-      peers: (viewer, asking, waiter) =>
-        new PeerAnswers(
-          viewer,
-          asking,
-          host,
-          this.#visible(viewer.scope),
-          { deadlineMs: sourceTimeoutMs },
-          waiter,
-        ),
+      peers: (asker) =>
+        new PeerAnswers(asker, this.#visible(asker.viewer.scope), { deadlineMs: sourceTimeoutMs }),
       late: (registration, facet) =>
         this.#hub.tell(registration, { capability: registration.id, kind: KIND_OF[facet] }),
       problem: (problem) => this.#problem(problem),

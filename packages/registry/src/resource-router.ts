@@ -14,6 +14,7 @@ import {
 
 import type { Patience } from './answers.ts';
 import { ask } from './ask.ts';
+import { by } from './by.ts';
 import type { CompilerHost } from './compiler.ts';
 import type { Registration } from './registration.ts';
 import { parseUri, type RoutedUri } from './uri.ts';
@@ -46,7 +47,12 @@ export class ResourceRouter implements ResourceView {
     const lists = await this.#during(options, (patience) =>
       Promise.all(this.#visible().map((registration) => this.#entries(registration, patience))),
     );
-    return lists.flat().toSorted((a, b) => compare(a.uri, b.uri) || compare(a.source, b.source));
+    return lists.flat().toSorted(
+      by(
+        ({ uri }) => uri,
+        ({ source }) => source,
+      ),
+    );
   }
 
   async read(uri: string, options: Options = {}): Promise<readonly ContentPart[]> {
@@ -102,8 +108,8 @@ export class ResourceRouter implements ResourceView {
   async #entries(registration: Registration, patience: Patience) {
     const { id, answers } = registration;
     const [skills, resources] = await Promise.all([
-      answers.of('skills')?.get(this.#viewer, this.#host, [], patience),
-      answers.of('resources')?.get(this.#viewer, this.#host, [], patience),
+      answers.of('skills')?.get({ viewer: this.#viewer }, patience),
+      answers.of('resources')?.get({ viewer: this.#viewer }, patience),
     ]);
     for (const answer of [skills, resources])
       if (answer?.failure !== undefined) this.#host.problem(answer.failure);
@@ -176,7 +182,12 @@ export class ResourceRouter implements ResourceView {
         }),
       ),
     );
-    return found.flat().toSorted((a, b) => a.rank - b.rank || b.precedence - a.precedence);
+    return found.flat().toSorted(
+      by(
+        ({ rank }) => rank,
+        ({ precedence }) => -precedence,
+      ),
+    );
   }
 
   async #candidatesOf(
@@ -187,7 +198,7 @@ export class ResourceRouter implements ResourceView {
   ): Promise<readonly Candidate[]> {
     const { capability, answers } = registration;
     if (!isSkillResource(capability)) return [];
-    const answer = await answers.of('skills')?.get(this.#viewer, this.#host, [], patience);
+    const answer = await answers.of('skills')?.get({ viewer: this.#viewer }, patience);
     const listed = (answer?.value ?? []).flatMap((entry): readonly Candidate[] => {
       const rank = rankOf(entry, parsed);
       if (rank === undefined || !passes(this.#viewer.filter.skills, entry.name)) return [];
@@ -234,7 +245,7 @@ export class ResourceRouter implements ResourceView {
     { signal }: Options,
     question: (context: CompileContext) => Promise<T>,
   ): Promise<T> {
-    return ask(registration, { viewer: this.#viewer, around: this.#host, until: signal }, question);
+    return ask(registration, { viewer: this.#viewer }, question, signal);
   }
 
   async #during<T>({ signal }: Options, run: (patience: Patience) => Promise<T>): Promise<T> {
@@ -277,8 +288,3 @@ function schemesOf({ capability }: Registration): readonly string[] {
   if (!isResourceProvider(capability)) return [];
   return (capability.uriSchemes ?? ['mcp']).map((scheme) => scheme.toLowerCase());
 }
-
-const compare = (a: string, b: string): number => {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
-};

@@ -5,6 +5,7 @@ import {
   type Scope,
 } from '@patchbay/protocols';
 
+import { by } from './by.ts';
 import type { Registration } from './registration.ts';
 
 /** Where a visible id comes from, and what it hides. */
@@ -64,7 +65,10 @@ export class ScopeStore {
     // The deepest first, and what it is a part of before the part: parts of what is not seen are not seen either.
     const byId = new Map<string, { registration: Registration; shadowed: Registration[] }>();
     for (const registration of covering.toSorted(
-      (a, b) => b.depth - a.depth || a.serial - b.serial,
+      by(
+        ({ depth }) => -depth,
+        ({ serial }) => serial,
+      ),
     )) {
       const { id, parent } = registration;
       const same = byId.get(id);
@@ -72,7 +76,7 @@ export class ScopeStore {
       else if (parent === undefined || byId.get(parent.id)?.registration === parent)
         byId.set(id, { registration, shadowed: [] });
     }
-    return [...byId.values()].toSorted((a, b) => (a.registration.id < b.registration.id ? -1 : 1));
+    return [...byId.values()].toSorted(by(({ registration }) => registration.id));
   }
 
   /** Everything at or below `scope`: the whole program, a session, an agent with its sub-agents, a turn. */

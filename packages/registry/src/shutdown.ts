@@ -1,5 +1,6 @@
 import { PatchbayError, toPatchbayError, type Capability } from '@patchbay/protocols';
 
+import { by } from './by.ts';
 import type { Registration } from './registration.ts';
 import { LATE, waitFor } from './waiting.ts';
 
@@ -34,7 +35,11 @@ export function closeInOrder(
 
 export function inClosingOrder(registrations: readonly Registration[]): readonly Registration[] {
   return registrations.toSorted(
-    (a, b) => b.depth - a.depth || b.activated - a.activated || b.serial - a.serial,
+    by(
+      ({ depth }) => -depth,
+      ({ activated }) => -activated,
+      ({ serial }) => -serial,
+    ),
   );
 }
 

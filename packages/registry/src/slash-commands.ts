@@ -9,6 +9,7 @@ import {
 } from '@patchbay/protocols';
 
 import { ask } from './ask.ts';
+import { by } from './by.ts';
 import { parseCommandLine, splitWords } from './command-line.ts';
 import type { CompilerHost } from './compiler.ts';
 import { nearNames } from './near-names.ts';
@@ -36,7 +37,7 @@ export class SlashCommands implements CommandRouter {
   async list(): Promise<readonly (CommandEntry & { readonly source: string })[]> {
     const { shown } = await this.#table();
     return [...shown]
-      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .toSorted(by(([name]) => name))
       .map(([name, { entry, registration }]) => ({ ...entry, name, source: registration.id }));
   }
 
@@ -128,7 +129,7 @@ export class SlashCommands implements CommandRouter {
       this.#host.visible(this.#viewer.scope).map(async (registration) => {
         const answer = await registration.answers
           .of('commands')
-          ?.get(this.#viewer, this.#host, [], patience);
+          ?.get({ viewer: this.#viewer }, patience);
         if (answer?.failure !== undefined) this.#host.problem(answer.failure);
         for (const problem of answer?.problems ?? []) this.#host.problem(problem);
         return (answer?.value ?? []).map((entry) => ({ entry, registration }));
@@ -154,6 +155,6 @@ export class SlashCommands implements CommandRouter {
     until: AbortSignal | undefined,
     question: (context: CompileContext) => Promise<T>,
   ): Promise<T> {
-    return ask(registration, { viewer: this.#viewer, around: this.#host, until }, question);
+    return ask(registration, { viewer: this.#viewer }, question, until);
   }
 }

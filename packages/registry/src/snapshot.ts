@@ -10,6 +10,7 @@ import {
 } from '@patchbay/protocols';
 
 import type { Answer, Facets } from './answers.ts';
+import { by } from './by.ts';
 import type { Registration } from './registration.ts';
 import { passes, type Viewer } from './viewer.ts';
 
@@ -82,7 +83,12 @@ function makeSnapshot(
         .filter((entry) => passes(filter.skills, entry.name))
         .map((entry) => ({ ...entry, source: registration.id })),
     )
-    .toSorted((a, b) => compare(a.name, b.name) || compare(a.source, b.source));
+    .toSorted(
+      by(
+        ({ name }) => name,
+        ({ source }) => source,
+      ),
+    );
   return Object.freeze({
     fingerprint,
     byName,
@@ -131,7 +137,7 @@ function offeredTools(
       }
     }
   }
-  return new Map([...offered].toSorted(([a], [b]) => compare(a, b)));
+  return new Map([...offered].toSorted(by(([name]) => name)));
 }
 
 /** Static blocks first, then dynamic ones, each in the order of their sources; last, what is missing and why. */
@@ -171,8 +177,3 @@ function problemsOf(part: Part): readonly Problem[] {
     return !seen.has(key) && seen.add(key);
   });
 }
-
-const compare = (a: string, b: string): number => {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
-};

@@ -206,7 +206,7 @@ export class Turn implements TurnView {
     signal: AbortSignal | undefined,
   ): Promise<TurnContribution | undefined> {
     const until = untilAnyOf(signal, this.#life);
-    const peers = this.#host.peers(this.#viewer, [registration]);
+    const peers = this.#host.peers({ viewer: this.#viewer, asking: [registration] });
     const context = new TrackedTurn(this.#viewer, peers, until.signal, this.turnId, this.#userText);
     const ms = this.#host.compileDeadlineMs;
     try {

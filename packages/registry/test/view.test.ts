@@ -241,9 +241,9 @@ describe('compile', () => {
         JSON.stringify([tools, instructions, skills]);
       const first = text(await view.compile());
       // A list that is made anew and says the same.
-      const { close } = registry.register({ id: 'e' });
+      const other = registry.register({ id: 'e' });
       expect(text(await view.compile())).toBe(first);
-      await close();
+      await other.close();
       expect(text(await view.compile())).toBe(first);
       return first;
     };
