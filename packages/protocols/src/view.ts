@@ -125,8 +125,8 @@ export interface TurnView {
   /** See {@link CompiledView.approval}. */
   readonly approval: (name: string, args: unknown) => Promise<ApprovalDecision>;
   /**
-   * Ends the turn with the calls that are running, and closes what was registered for it. Also done by its signal, or
-   * after the idle limit.
+   * Ends the turn and closes what was registered for it. Also done by its signal, or after the idle limit. Calls that are
+   * running go on: they have signals of their own, and end with the view.
    */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;

@@ -51,7 +51,7 @@ export class Turn implements TurnView {
 
   constructor(turnId: string, viewer: Viewer, input: TurnInput, host: TurnHost) {
     this.turnId = turnId;
-    this.#viewer = { ...viewer, ended: this.#life };
+    this.#viewer = viewer;
     this.scope = viewer.scope;
     this.#host = host;
     viewer.activity.begin();
@@ -81,21 +81,28 @@ export class Turn implements TurnView {
   async prepare(
     input: { readonly userText?: string; readonly signal?: AbortSignal } = {},
   ): Promise<TurnStep> {
-    return this.#while(async () => {
-      if (input.userText !== undefined) this.#userText = input.userText;
-      const wait = {
-        deadlineMs: this.#host.compileDeadlineMs,
-        ...(input.signal === undefined ? {} : { signal: input.signal }),
-      };
-      const compiled = await this.#host.compilerFor(this.turnId).compile(wait);
-      const problems: Problem[] = [];
-      const contributions = await this.#contributions(problems, input.signal);
-      const hidden = contributions.flatMap(({ hide }) => hide ?? []);
-      this.#hidden = hidden;
-      const added = contributions.flatMap(({ instructions }) => instructions ?? []);
-      const active = contributions.flatMap(({ active: skills }) => skills ?? []);
-      return this.#put(compiled, { hidden, added, active, problems });
-    });
+    return this.#while(
+      async () => (await waitFor(this.#prepare(input), Infinity, this.#life)) as TurnStep,
+    );
+  }
+
+  async #prepare(input: {
+    readonly userText?: string;
+    readonly signal?: AbortSignal;
+  }): Promise<TurnStep> {
+    if (input.userText !== undefined) this.#userText = input.userText;
+    const wait = {
+      deadlineMs: this.#host.compileDeadlineMs,
+      ...(input.signal === undefined ? {} : { signal: input.signal }),
+    };
+    const compiled = await this.#host.compilerFor(this.turnId).compile(wait);
+    const problems: Problem[] = [];
+    const contributions = await this.#contributions(problems, input.signal);
+    const hidden = contributions.flatMap(({ hide }) => hide ?? []);
+    this.#hidden = hidden;
+    const added = contributions.flatMap(({ instructions }) => instructions ?? []);
+    const active = contributions.flatMap(({ active: skills }) => skills ?? []);
+    return this.#put(compiled, { hidden, added, active, problems });
   }
 
   readonly callTool = async (
@@ -164,7 +171,7 @@ export class Turn implements TurnView {
     clearTimeout(this.#timer);
     this.#busy++;
     try {
-      return (await waitFor(run(), Infinity, this.#life)) as T;
+      return await run();
     } finally {
       this.#busy--;
       this.#rest();

@@ -26,7 +26,7 @@ export interface Viewer {
   readonly filter: ViewFilter;
   readonly state: VersionedState;
   readonly activity: Activity;
-  /** Over when the view, or the turn, has ended: its compiles and calls end with it. */
+  /** Over when the view has ended: its compiles and calls end with it. */
   readonly ended: Life;
   /** The view: whoever still uses what it gave keeps it, so that it is ended with its scope. */
   readonly view: object;
