@@ -91,7 +91,7 @@ interface Kept<T> extends Answer<T> {
 }
 
 /** A question that is open, and the open questions that its own answer waits for. */
-export interface Waiting {
+interface Waiting {
   readonly waitsFor: Set<Waiting>;
 }
 

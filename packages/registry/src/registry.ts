@@ -426,16 +426,26 @@ function assertId(capability: Capability): void {
   );
 }
 
-function incomplete(capability: Capability): readonly Problem[] {
-  return missingMethods(capability).map(({ protocol, method }) =>
-    problemFrom(
-      capability.id,
+/** What of it can be seen to be wrong without asking it anything. */
+function incomplete(capability: AnyCapability): readonly Problem[] {
+  const { id, uriSchemes = [] } = capability;
+  const lacks = missingMethods(capability).map(
+    ({ protocol, method }) =>
       new PatchbayError(
         'partial-protocol',
-        `"${capability.id}" looks like a ${protocol} but has no ${method}(); add it, or remove the rest of the protocol.`,
+        `"${id}" looks like a ${protocol} but has no ${method}(); add it, or remove the rest of the protocol.`,
       ),
-    ),
   );
+  const unroutable = uriSchemes
+    .filter((scheme) => !/^(?!skill$)[a-z][a-z0-9+.-]*$/i.test(scheme))
+    .map(
+      (scheme) =>
+        new PatchbayError(
+          'unknown-scheme',
+          `"${id}" cannot answer for the URI scheme ${JSON.stringify(scheme)}. A scheme is letters, digits, +, - and ., without a colon; skill:// is for skills.`,
+        ),
+    );
+  return [...lacks, ...unroutable].map((error) => problemFrom(id, error));
 }
 
 function statusOf({ capability }: Registration): CapabilityStatus {

@@ -220,6 +220,20 @@ describe('resources of a view', () => {
     expect(told).toMatchObject([reason, { code: 'closed' }]);
   });
 
+  it('say which schemes of a capability cannot be routed to it', async () => {
+    const problems: string[] = [];
+    await using registry = new ExtensionRegistry({
+      onProblem: ({ code, message }) => void problems.push(`${code}: ${message}`),
+    });
+    registry.register(provider('db', {}, ['db', 'Skill', 'my db', 'db:', '']));
+    expect(problems.map((text) => /^unknown-scheme: .* scheme (".*?")/.exec(text)?.[1])).toEqual([
+      '"Skill"',
+      '"my db"',
+      '"db:"',
+      '""',
+    ]);
+  });
+
   it('tell changes of one scope', async () => {
     await using registry = new ExtensionRegistry();
     const changes = registry.view({ session: 's' }).resources.changes()[Symbol.asyncIterator]();
