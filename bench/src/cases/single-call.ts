@@ -36,7 +36,7 @@ const LOOPBACK = new URL('../../../apps/demo/servers/loopback.mjs', import.meta.
 type Transport = 'stdio' | 'http';
 
 /** The same server for every arm of a case over HTTP. */
-class HttpServer {
+export class HttpServer {
   #child: ChildProcess | undefined;
   #users = 0;
   url = '';

@@ -24,6 +24,12 @@ export interface Capability {
   visible?(scope: Scope): boolean;
   /** How it stands, for `inspect()` and for the model when it is not available. */
   status?(): CapabilityStatus;
+  /**
+   * What it is composed of. They are registered and closed with it, at its scope, and seen where it is seen, each under
+   * its own id: one that fails or hangs costs nobody but itself. Fixed once it is registered.
+   * (RFC-0051 "Composition via Client Sharing")
+   */
+  readonly children?: readonly Capability[];
   [Symbol.asyncDispose]?(): Promise<void>;
 }
 

@@ -62,6 +62,17 @@ export class Pending {
   readonly #events = new Map<string, ChangeEvent>();
   readonly #perKind = new Map<string, number>();
   #wake: (() => void) | undefined;
+  #ended = false;
+
+  /** Nothing comes any more: whoever reads is done after what waits. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.wake();
+  }
 
   push(event: ChangeEvent): void {
     const from = `${event.capability}\0${event.kind}`;
@@ -125,8 +136,10 @@ export function listen(
     async *[Symbol.asyncIterator]() {
       try {
         while (!signal.aborted) {
-          yield* listener.take();
-          if (!signal.aborted) await listener.wait();
+          const events = listener.take();
+          if (events.length > 0) yield* events;
+          else if (listener.ended) return;
+          else await listener.wait();
         }
       } finally {
         end();

@@ -9,6 +9,7 @@ export type PatchbayCode =
   | 'invalid-id'
   | 'partial-protocol'
   | 'circular-composition'
+  | 'composition-depth'
   | 'closed'
   // tools and calls
   | 'tool-unavailable'

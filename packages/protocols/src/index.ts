@@ -61,6 +61,7 @@ export {
   type TextPart,
   type UnknownPart,
 } from './content.ts';
+export { compositionOf, type ComposedCapability } from './composition.ts';
 export {
   CircularCompositionError,
   PatchbayError,

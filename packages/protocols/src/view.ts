@@ -70,7 +70,10 @@ export interface CompileOptions {
 export interface ExtensionView {
   readonly scope: Scope;
   readonly identity: Identity | undefined;
-  /** An immutable snapshot. Unchanged sources are not asked again; a failing source becomes a problem. */
+  /**
+   * An immutable snapshot. Unchanged sources are not asked again; a failing source becomes a problem.
+   * @throws PatchbayError `closed` if the view is, or while it waits; the reason of its signal
+   */
   compile(options?: CompileOptions): Promise<CompiledView>;
   /** The newest snapshot, without looking whether it is still right. */
   current(): CompiledView | undefined;
@@ -80,7 +83,10 @@ export interface ExtensionView {
   changes(options?: { readonly signal?: AbortSignal }): AsyncIterable<ChangeEvent>;
   readonly commands: CommandRouter;
   readonly resources: ResourceView;
-  /** Ends its turns and its change streams. Capabilities and connections are not its own: they stay. */
+  /**
+   * Ends its turns, compiles, calls and change streams: who waits for one is told `closed`. Capabilities and connections
+   * are not its own: they stay.
+   */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -118,7 +124,10 @@ export interface TurnView {
   readonly callTool: CallTool;
   /** See {@link CompiledView.approval}. */
   readonly approval: (name: string, args: unknown) => Promise<ApprovalDecision>;
-  /** Ends the turn and closes what was registered for it. Also done by its signal, or after the idle limit. */
+  /**
+   * Ends the turn and closes what was registered for it. Also done by its signal, or after the idle limit. Calls that are
+   * running go on: they have signals of their own, and end with the view.
+   */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }

@@ -1,26 +1,29 @@
 import {
   isChangeObservable,
-  isCommandResource,
   isResourceProvider,
-  isSkillResource,
   isToolSource,
   PatchbayError,
   problemFrom,
   toolsFromSource,
+  type AnyCapability,
   type CommandEntry,
   type CompileContext,
   type InstructionBlock,
   type Problem,
+  type RegistrationScope,
   type ResourceEntry,
+  type Scope,
   type SkillEntry,
   type Tool,
   type ToolDefinition,
 } from '@patchbay/protocols';
 
 import type { Registration } from './registration.ts';
+import { isBelow } from './scope-store.ts';
 import { keepIdentity } from './keep-identity.ts';
 import { TrackedContext, type Peers } from './tracked-context.ts';
 import type { Viewer } from './viewer.ts';
+import { LATE, untilAnyOf, waitFor, type Life } from './waiting.ts';
 
 /** What a capability can be asked for. */
 export interface Facets {
@@ -46,7 +49,9 @@ export interface Answer<T> {
 
 /** What answers need to know of the rest of the registry. */
 export interface Surroundings {
-  peers(viewer: Viewer, asking: readonly Registration[], waiter?: Waiting): Peers & PeerTokens;
+  /** How long a source may take for an answer, in milliseconds. */
+  readonly sourceTimeoutMs: number;
+  peers(asker: Asker): Peers & PeerTokens;
   /** A source answered after somebody stopped waiting for it. */
   late(registration: Registration, facet: Facet): void;
   /** The next number of an order that all registrations share. */
@@ -61,21 +66,32 @@ export interface PeerTokens {
   refresh(facet: 'skills' | 'commands'): Promise<string>;
 }
 
+/** Who wants an answer. */
+export interface Asker {
+  readonly viewer: Viewer;
+  /** For whom the viewer asks: who is being asked is not among the peers of those that it asks, so that asking ends. */
+  readonly asking?: readonly Registration[];
+  /** The question that waits for the answer. */
+  readonly waiter?: Waiting | undefined;
+}
+
 /** How long to wait for an answer. */
 export interface Patience {
   /** Milliseconds since the question was asked, not since somebody began to wait. */
   readonly deadlineMs: number;
-  readonly signal?: AbortSignal | undefined;
+  readonly until?: Life | undefined;
 }
 
 interface Kept<T> extends Answer<T> {
+  /** For whom it was made, if it is for nobody else. */
+  readonly scope?: Scope;
   readonly revision: number | string | undefined;
   /** State of what was read that can change by itself. */
   readonly tokens: ReadonlyMap<string, string | undefined>;
 }
 
 /** A question that is open, and the open questions that its own answer waits for. */
-export interface Waiting {
+interface Waiting {
   readonly waitsFor: Set<Waiting>;
 }
 
@@ -83,7 +99,7 @@ interface Asked<T> extends Waiting {
   readonly key: string;
   readonly answer: Promise<Kept<T>>;
   readonly since: number;
-  readonly controller: AbortController;
+  readonly end: (reason: unknown) => void;
   waiting: number;
   /** Somebody went on without it. */
   abandoned: boolean;
@@ -98,63 +114,51 @@ interface Audience {
 /** What one facet of one capability answered, for whom, and whether it still holds. */
 class FacetAnswers<F extends Facet> {
   readonly #registration: Registration;
+  readonly #around: Surroundings;
   readonly #facet: F;
-  readonly #ask: (context: CompileContext) => Promise<Facets[F]>;
+  readonly #ask: Ask<F>;
   readonly #kept = new Map<string, Kept<Facets[F]>>();
   readonly #asked = new Map<string, Asked<Facets[F]>>();
   #audience: Audience | undefined;
 
-  constructor(
-    registration: Registration,
-    facet: F,
-    ask: (context: CompileContext) => Promise<Facets[F]>,
-  ) {
+  constructor(registration: Registration, facet: F, ask: Ask<F>) {
     this.#registration = registration;
+    this.#around = registration.around;
     this.#facet = facet;
     this.#ask = ask;
   }
 
   /** The kept answer, if nothing that it was made of has changed. Never waits. */
-  peek(
-    viewer: Viewer,
-    around: Surroundings,
-    asking: readonly Registration[],
-  ): Answer<Facets[F]> | undefined {
-    const kept = this.#kept.get(this.#key(viewer));
-    return kept !== undefined && this.#holds(kept, viewer, around, asking) ? kept : undefined;
+  peek(asker: Asker): Answer<Facets[F]> | undefined {
+    const kept = this.#kept.get(this.#key(asker.viewer));
+    return kept !== undefined && this.#holds(kept, asker) ? kept : undefined;
   }
 
-  async get(
-    viewer: Viewer,
-    around: Surroundings,
-    asking: readonly Registration[],
-    patience: Patience,
-    waiter?: Waiting,
-  ): Promise<Answer<Facets[F]>> {
+  async get(asker: Asker, patience: Patience): Promise<Answer<Facets[F]>> {
+    const { viewer, waiter } = asker;
     for (;;) {
-      const fresh = this.peek(viewer, around, asking);
+      const fresh = this.peek(asker) ?? (await this.#unchanged(asker));
       if (fresh !== undefined) return fresh;
-      const unchanged = await this.#unchanged(viewer, around, asking, waiter);
-      if (unchanged !== undefined) return unchanged;
       const key = this.#key(viewer);
       const open = this.#asked.get(key);
       if (open !== undefined && waiter !== undefined && leadsTo(open, waiter)) {
         // Two that read each other: the one asked second answers without the first.
-        return this.#make(viewer, around, [...asking, this.#registration], patience.signal);
+        return this.#alone(asker, patience);
       }
-      const asked = open ?? this.#start(key, viewer, around, asking);
+      const asked = open ?? this.#start(key, asker);
       waiter?.waitsFor.add(asked);
-      const answer = await this.#wait(asked, patience, around);
+      const answer = await this.#wait(asked, patience);
       waiter?.waitsFor.delete(asked);
-      if (answer === 'late') return this.#meanwhile(viewer, asked);
+      if (answer === LATE) return this.#meanwhile(viewer, asked);
       // Made for this viewer, unless making it showed that it depends on more than was known: then look again.
       if (this.#kept.get(this.#key(viewer)) === answer || this.#registration.closed) return answer;
     }
   }
 
-  forget(viewerKeys: (key: string) => boolean): void {
-    for (const key of this.#kept.keys())
-      if (viewerKeys(key.split('\0')[0]!)) this.#kept.delete(key);
+  /** Drops what was said to viewers at and below a scope. */
+  forget(at: RegistrationScope): void {
+    for (const [key, { scope }] of this.#kept)
+      if (scope !== undefined && isBelow(scope, at)) this.#kept.delete(key);
   }
 
   #key(viewer: Viewer): string {
@@ -162,85 +166,75 @@ class FacetAnswers<F extends Facet> {
     return `${scope ? viewer.key : ''}\0${identity ? (viewer.identity?.id ?? '') : ''}`;
   }
 
-  #revision(): number | string | undefined {
+  /** One that cannot tell is asked again each time. */
+  #revision(failed?: (error: unknown) => void): number | string | undefined {
     const { capability } = this.#registration;
-    return isChangeObservable(capability) && typeof capability.revision === 'function'
-      ? capability.revision()
-      : undefined;
+    if (!isChangeObservable(capability) || typeof capability.revision !== 'function')
+      return undefined;
+    try {
+      return capability.revision();
+    } catch (error) {
+      failed?.(error);
+      return Number.NaN;
+    }
   }
 
-  #holds(
-    kept: Kept<Facets[F]>,
-    viewer: Viewer,
-    around: Surroundings,
-    asking: readonly Registration[],
-  ): boolean {
+  /** Its peers, if it is asked for this asker. */
+  #peers({ viewer, asking = [], waiter }: Asker): Peers & PeerTokens {
+    return this.#around.peers({ viewer, asking: [...asking, this.#registration], waiter });
+  }
+
+  #holds(kept: Kept<Facets[F]>, asker: Asker): boolean {
     if (kept.failure !== undefined) {
       // A failure is asked again at every look, unless it said when.
       const retryAt = kept.failure.retryAt === undefined ? 0 : Date.parse(kept.failure.retryAt);
-      if (!(retryAt > around.now())) return false;
+      if (!(retryAt > this.#around.now())) return false;
     }
     if (kept.revision !== this.#revision()) return false;
-    for (const [read, token] of kept.tokens) {
-      if (
-        token === undefined ||
-        currentToken(read, viewer, around, [...asking, this.#registration]) !== token
-      )
-        return false;
-    }
-    return true;
+    if (kept.tokens.size === 0) return true;
+    const peers = this.#peers({ ...asker, waiter: undefined });
+    return [...kept.tokens].every(
+      ([read, token]) => token !== undefined && token === tokenOf(read, asker.viewer, peers),
+    );
   }
 
   /**
    * The kept answer, if all that keeps it from holding is that peers cannot vouch for themselves, and asking them shows that
    * they say the same as before.
    */
-  async #unchanged(
-    viewer: Viewer,
-    around: Surroundings,
-    asking: readonly Registration[],
-    waiter: Waiting | undefined,
-  ): Promise<Kept<Facets[F]> | undefined> {
-    const kept = this.#kept.get(this.#key(viewer));
-    if (kept === undefined || kept.failure !== undefined || kept.revision !== this.#revision())
+  async #unchanged(asker: Asker): Promise<Kept<Facets[F]> | undefined> {
+    const kept = this.#kept.get(this.#key(asker.viewer));
+    if (kept === undefined || kept.failure !== undefined || kept.tokens.size === 0)
       return undefined;
-    const peers = around.peers(viewer, [...asking, this.#registration], waiter);
+    if (kept.revision !== this.#revision()) return undefined;
+    const peers = this.#peers(asker);
     for (const [read, token] of kept.tokens) {
-      const now =
-        read === 'skills' || read === 'commands'
-          ? await peers.refresh(read)
-          : stateToken(read, viewer);
-      if (now !== token) return undefined;
+      if (isPeerFacet(read)) await peers.refresh(read);
+      if (tokenOf(read, asker.viewer, peers) !== token) return undefined;
     }
-    return kept.tokens.size > 0 ? kept : undefined;
+    return kept;
   }
 
-  #start(
-    key: string,
-    viewer: Viewer,
-    around: Surroundings,
-    asking: readonly Registration[],
-  ): Asked<Facets[F]> {
+  #start(key: string, { viewer, asking = [] }: Asker): Asked<Facets[F]> {
     const registration = this.#registration;
+    const around = this.#around;
     if (registration.activated === 0) registration.activated = around.next();
-    const controller = new AbortController();
-    const stop = () => controller.abort(registration.gone.signal.reason);
-    registration.gone.signal.addEventListener('abort', stop, { once: true });
+    const until = untilAnyOf(registration.gone);
     const waitsFor = new Set<Waiting>();
     const asked: Asked<Facets[F]> = {
       key,
       waitsFor,
       since: around.now(),
-      controller,
+      end: until.end,
       waiting: 0,
       abandoned: false,
-      answer: this.#make(viewer, around, [...asking, registration], controller.signal, {
-        waitsFor,
-      }).then((made) => {
-        registration.gone.signal.removeEventListener('abort', stop);
-        if (this.#asked.get(key) === asked) this.#asked.delete(key);
+      answer: this.#make({ viewer, asking, waiter: { waitsFor } }, until).then((made) => {
+        until.release();
+        // Given up meanwhile: a newer question may have been answered already.
+        if (this.#asked.get(key) !== asked) return made;
+        this.#asked.delete(key);
         this.#learn(made.reads);
-        const kept = this.#settle(this.#key(viewer), made);
+        const kept = this.#settle(viewer, made);
         if (asked.abandoned) around.late(registration, this.#facet);
         return kept;
       }),
@@ -250,25 +244,43 @@ class FacetAnswers<F extends Facet> {
   }
 
   async #make(
-    viewer: Viewer,
-    around: Surroundings,
-    asking: readonly Registration[],
-    signal: AbortSignal | undefined,
-    waiter?: Waiting,
+    asker: Asker,
+    until: { readonly life: Life; readonly signal: AbortSignal },
   ): Promise<Made<Facets[F]>> {
-    const peers = around.peers(viewer, asking, waiter);
-    const context = new TrackedContext(viewer, peers, signal ?? this.#registration.gone.signal);
-    const made = { revision: this.#revision(), reads: context.reads, serial: around.next() };
-    const rest = () => ({ tokens: tokensOf(context, viewer, peers), problems: context.reported });
+    const { viewer } = asker;
+    const { id } = this.#registration;
+    const peers = this.#peers(asker);
+    const context = new TrackedContext(viewer, peers, until.signal);
+    const { reads, reported: problems } = context;
+    const revision = this.#revision((error) => context.report(problemFrom(id, error)));
+    const made = { revision, reads, problems, serial: this.#around.next() };
+    // How what was read stood when it was read: peers as they were handed out, state as it is after the answer.
+    const tokens = () =>
+      new Map(
+        [...reads]
+          .filter((read) => isPeerFacet(read) || read.startsWith(STATE))
+          .map((read) => [read, tokenOf(read, viewer, peers)]),
+      );
     try {
-      const value = await this.#ask(context);
-      return { ...made, ...rest(), value };
+      until.signal.throwIfAborted();
+      // Nobody waits for a source that does not notice that it was aborted.
+      const value = (await waitFor(this.#ask(context), Infinity, until.life)) as Facets[F];
+      return { ...made, tokens: tokens(), value };
     } catch (error) {
-      const since = this.#kept.get(this.#key(viewer))?.failure?.since;
-      const failure = problemFrom(this.#registration.id, error, {
-        since: since ?? new Date(around.now()).toISOString(),
-      });
-      return { ...made, ...rest(), failure };
+      const since =
+        this.#kept.get(this.#key(viewer))?.failure?.since ??
+        new Date(this.#around.now()).toISOString();
+      return { ...made, tokens: tokens(), failure: problemFrom(id, error, { since }) };
+    }
+  }
+
+  /** An answer that is not kept: for one that is itself waited for. */
+  async #alone({ viewer, asking }: Asker, { until }: Patience): Promise<Answer<Facets[F]>> {
+    const own = untilAnyOf(until, this.#registration.gone);
+    try {
+      return await this.#make({ viewer, ...(asking && { asking }) }, own);
+    } finally {
+      own.release();
     }
   }
 
@@ -285,62 +297,47 @@ class FacetAnswers<F extends Facet> {
   }
 
   /** Keeps an answer, under the number of the one before if it says the same. */
-  #settle(key: string, made: Made<Facets[F]>): Kept<Facets[F]> {
+  #settle(viewer: Viewer, made: Made<Facets[F]>): Kept<Facets[F]> {
+    const key = this.#key(viewer);
     const before = this.#kept.get(key);
-    const kept = before === undefined ? made : continued(before, made);
+    const said = before === undefined ? made : continued(before, made);
+    const kept = this.#audience?.scope === true ? { ...said, scope: viewer.scope } : said;
     if (!this.#registration.closed) this.#kept.set(key, kept);
     return kept;
   }
 
   async #wait(
     asked: Asked<Facets[F]>,
-    patience: Patience,
-    around: Surroundings,
-  ): Promise<Kept<Facets[F]> | 'late'> {
-    const left = Math.max(0, asked.since + patience.deadlineMs - around.now());
-    const { signal } = patience;
-    signal?.throwIfAborted();
+    { deadlineMs, until }: Patience,
+  ): Promise<Kept<Facets[F]> | typeof LATE> {
     asked.waiting++;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let onAbort: (() => void) | undefined;
     try {
-      return await new Promise<Kept<Facets[F]> | 'late'>((resolve, reject) => {
-        void asked.answer.then(resolve, reject);
-        if (left < MAX_TIMER_MS) {
-          timer = setTimeout(() => {
-            asked.abandoned = true;
-            resolve('late');
-          }, left);
-        }
-        onAbort = () => {
-          reject(signal?.reason);
-          if (asked.waiting > 1 || asked.abandoned) return;
-          asked.controller.abort(signal?.reason);
-          if (this.#asked.get(asked.key) === asked) this.#asked.delete(asked.key);
-        };
-        signal?.addEventListener('abort', onAbort, { once: true });
-      });
+      const left = asked.since + deadlineMs - this.#around.now();
+      const answer = await waitFor(asked.answer, left, until);
+      if (answer === LATE) asked.abandoned = true;
+      return answer;
+    } catch (error) {
+      if (asked.waiting === 1 && !asked.abandoned) {
+        asked.end(error);
+        if (this.#asked.get(asked.key) === asked) this.#asked.delete(asked.key);
+      }
+      throw error;
     } finally {
       asked.waiting--;
-      clearTimeout(timer);
-      if (onAbort !== undefined) signal?.removeEventListener('abort', onAbort);
     }
   }
 
   /** Somebody does not wait any longer: the answer before, if there is one, and a problem that says so. */
-  #meanwhile(viewer: Viewer, asked: Asked<Facets[F]>): Answer<Facets[F]> {
+  #meanwhile(viewer: Viewer, { since }: Asked<Facets[F]>): Answer<Facets[F]> {
     const before = this.#kept.get(this.#key(viewer));
+    if (before?.value !== undefined)
+      return { serial: before.serial, value: before.value, problems: before.problems };
     const { id } = this.#registration;
-    const late = problemFrom(
-      id,
-      new PatchbayError(
-        'source-slow',
-        `"${id}" has not answered yet (${this.#facet}); it joins when it does.`,
-      ),
-      { since: new Date(asked.since).toISOString() },
-    );
-    if (before?.value === undefined) return { serial: -asked.since, failure: late, problems: [] };
-    return { serial: before.serial, value: before.value, problems: before.problems };
+    const text = `"${id}" has not answered yet (${this.#facet}); it joins when it does.`;
+    const failure = problemFrom(id, new PatchbayError('source-slow', text), {
+      since: new Date(since).toISOString(),
+    });
+    return { serial: -since, failure, problems: [] };
   }
 }
 
@@ -355,8 +352,6 @@ function leadsTo(from: Waiting, to: Waiting, seen = new Set<Waiting>()): boolean
 interface Made<T> extends Kept<T> {
   readonly reads: ReadonlySet<string>;
 }
-
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** A new answer in terms of the one before: same number if it says the same, same objects where they say the same. */
 function continued<T>(before: Kept<T>, made: Kept<T>): Kept<T> {
@@ -374,32 +369,14 @@ function continued<T>(before: Kept<T>, made: Kept<T>): Kept<T> {
   return { ...made, value, ...(same ? { serial: before.serial } : {}) };
 }
 
-/** How what was read stood when it was read: peers as they were handed out, state as it is after the answer. */
-function tokensOf(
-  context: TrackedContext,
-  viewer: Viewer,
-  peers: PeerTokens,
-): ReadonlyMap<string, string | undefined> {
-  const tokens = new Map<string, string | undefined>();
-  for (const read of context.reads) {
-    if (read === 'skills' || read === 'commands') tokens.set(read, peers.token(read));
-    else if (read.startsWith('state:')) tokens.set(read, stateToken(read, viewer));
-  }
-  return tokens;
-}
+const STATE = 'state:';
+const isPeerFacet = (read: string): read is 'skills' | 'commands' =>
+  read === 'skills' || read === 'commands';
 
-function currentToken(
-  read: string,
-  viewer: Viewer,
-  around: Surroundings,
-  asking: readonly Registration[],
-): string | undefined {
-  if (read === 'skills' || read === 'commands') return around.peers(viewer, asking).token(read);
-  return stateToken(read, viewer);
-}
-
-function stateToken(read: string, viewer: Viewer): string {
-  const key = read.slice('state:'.length);
+/** How something that was read stands. */
+function tokenOf(read: string, viewer: Viewer, peers: PeerTokens): string | undefined {
+  if (isPeerFacet(read)) return peers.token(read);
+  const key = read.slice(STATE.length);
   return String(viewer.state.version(key === '*' ? undefined : key));
 }
 
@@ -423,55 +400,44 @@ export class Answers {
     return made;
   }
 
-  /** Drops what is kept for viewers that are gone. */
-  forget(viewerKeys: (key: string) => boolean): void {
-    for (const answers of Object.values(this.#byFacet)) answers.forget(viewerKeys);
+  /** See {@link FacetAnswers.forget}. */
+  forget(at: RegistrationScope): void {
+    for (const answers of Object.values(this.#byFacet)) answers.forget(at);
   }
 }
 
+type Ask<F extends Facet> = (context: CompileContext) => Promise<Facets[F]>;
+
 /** How to ask a capability for a facet; `undefined` if it has none. */
-function askerOf<F extends Facet>(
-  facet: F,
-  registration: Registration,
-): ((context: CompileContext) => Promise<Facets[F]>) | undefined {
-  const { capability, id } = registration;
-  const known = new WeakMap<ToolDefinition, Tool>();
-  const askers: {
-    [K in Facet]: () => ((context: CompileContext) => Promise<Facets[K]>) | undefined;
-  } = {
-    tools: () => {
-      if (typeof capability.tools === 'function')
-        return async (context) => capability.tools!(context);
-      if (!isToolSource(capability) || typeof capability.listTools !== 'function') return undefined;
-      return async (context) =>
-        toolsFromSource(id, capability, await capability.listTools(context), known);
-    },
-    instructions: () =>
-      typeof capability.instructions === 'function'
-        ? async (context) => capability.instructions!(context)
-        : undefined,
-    skills: () =>
-      isSkillResource(capability) ? async (context) => capability.listSkills(context) : undefined,
-    commands: () =>
-      isCommandResource(capability)
-        ? async (context) => capability.listCommands(context)
-        : undefined,
-    resources: () =>
-      isResourceProvider(capability) && typeof capability.listResources === 'function'
-        ? async (context) => capability.listResources(context)
-        : undefined,
-  };
-  const ask = askers[facet]();
+function askerOf<F extends Facet>(facet: F, { capability, id }: Registration): Ask<F> | undefined {
+  const ask = methodFor(facet, capability);
   if (ask === undefined) return undefined;
   return async (context) => {
-    const value: unknown = await ask(context);
-    if (!Array.isArray(value)) {
-      throw new PatchbayError(
-        'source-failed',
-        `"${id}" answered ${typeof value} instead of a list of ${facet}.`,
-        { source: id },
-      );
-    }
-    return value as Facets[F];
+    const value = await ask(context);
+    if (Array.isArray(value)) return value as Facets[F];
+    const text = `"${id}" answered ${typeof value} instead of a list of ${facet}.`;
+    throw new PatchbayError('source-failed', text, { source: id });
   };
+}
+
+const METHODS = {
+  tools: 'tools',
+  instructions: 'instructions',
+  skills: 'listSkills',
+  commands: 'listCommands',
+  resources: 'listResources',
+} as const;
+
+function methodFor(
+  facet: Facet,
+  capability: AnyCapability,
+): ((context: CompileContext) => unknown) | undefined {
+  const method = METHODS[facet];
+  const has = (name: keyof AnyCapability) => typeof capability[name] === 'function';
+  if (facet === 'resources' && !isResourceProvider(capability)) return undefined;
+  if (has(method)) return (context) => capability[method]!(context);
+  if (facet !== 'tools' || !isToolSource(capability) || !has('listTools')) return undefined;
+  const known = new WeakMap<ToolDefinition, Tool>();
+  return async (context) =>
+    toolsFromSource(capability.id, capability, await capability.listTools(context), known);
 }

@@ -12,6 +12,10 @@ import {
 import { checkOutput } from './output-check.ts';
 import type { OfferedTool } from './snapshot.ts';
 import type { Viewer } from './viewer.ts';
+import { cutShort, untilAnyOf } from './waiting.ts';
+
+/** A tool that is told to stop has so long to say what became of it. */
+const CUT_MS = 1_000;
 
 /** What every call of a registry goes by. */
 export interface CallRules {
@@ -80,16 +84,13 @@ async function callChecked(
   }
   await approve(offered, args, viewer, rules, options);
 
-  const controller = new AbortController();
   const { signal } = options;
-  const onAbort = () => controller.abort(signal?.reason);
-  if (signal?.aborted === true) onAbort();
-  signal?.addEventListener('abort', onAbort, { once: true });
-  registration.calls.add(controller);
+  const until = untilAnyOf(signal, viewer.ended, registration.gone);
   viewer.activity.begin();
   try {
     if (registration.closed) throw unavailable(name);
-    return await tool.call(args, context(viewer, options, controller.signal));
+    const call = tool.call(args, context(viewer, options, until.signal));
+    return await cutShort(call, until.life, CUT_MS);
   } catch (error) {
     if (PatchbayError.isInstance(error)) throw error;
     if (signal?.aborted === true) throw aborted(name, signal, error);
@@ -98,9 +99,8 @@ async function callChecked(
       what: `${name} failed`,
     });
   } finally {
-    registration.calls.delete(controller);
     viewer.activity.end();
-    signal?.removeEventListener('abort', onAbort);
+    until.release();
   }
 }
 

@@ -9,6 +9,8 @@ import {
 } from '@patchbay/protocols';
 
 import type { Registration } from './registration.ts';
+import { isBelow } from './scope-store.ts';
+import { untilAnyOf, type Until } from './waiting.ts';
 
 interface Listener {
   readonly scope: Scope;
@@ -34,16 +36,18 @@ export class ChangeHub {
     this.#failed = failed;
   }
 
-  listen(scope: Scope, signal: AbortSignal): AsyncIterable<ChangeEvent> {
+  listen(scope: Scope, ...until: readonly Until[]): AsyncIterable<ChangeEvent> {
     let listener: Listener | undefined;
+    const own = untilAnyOf(...until);
     return listen(
-      signal,
+      own.signal,
       (pending) => {
         listener = { scope, pending, heard: new Map() };
         this.#listeners.add(listener);
         this.#follow(listener);
       },
       () => {
+        own.release();
         if (listener === undefined) return;
         this.#listeners.delete(listener);
         for (const end of listener.heard.values()) end.abort();
@@ -65,6 +69,11 @@ export class ChangeHub {
   tell(registration: Registration, event: ChangeEvent): void {
     for (const { scope, pending } of this.#listeners)
       if (scopeCovers(registration.scope, scope)) pending.push(event);
+  }
+
+  /** Ends the streams at and below a scope, after what they still have to tell. */
+  end(at: RegistrationScope): void {
+    for (const { scope, pending } of this.#listeners) if (isBelow(scope, at)) pending.end();
   }
 
   #follow(listener: Listener): void {
@@ -92,7 +101,10 @@ export class ChangeHub {
         listener.pending.push(event.capability === id ? event : { ...event, capability: id });
       }
     } catch (error) {
-      if (!signal.aborted) this.#failed(registration, error);
+      if (signal.aborted) return;
+      this.#failed(registration, error);
+      // Whatever it would have told by now: look again.
+      listener.pending.push({ capability: id, kind: 'status_changed' });
     }
   }
 }

@@ -5,17 +5,20 @@ import { callOffered, decide, unavailable, type CallRules } from './call.ts';
 import type { Registration } from './registration.ts';
 import {
   fingerprintOf,
-  makeSnapshot,
   type OfferedTool,
   type Part,
   type Snapshot,
+  type Snapshots,
 } from './snapshot.ts';
 import type { Viewer } from './viewer.ts';
+import { untilAnyOf } from './waiting.ts';
 
 /** What a compiler needs of the registry. */
 export interface CompilerHost extends Surroundings {
   readonly rules: CallRules;
-  readonly sourceTimeoutMs: number;
+  readonly snapshots: Snapshots;
+  /** How long to wait for one source where others have answered, in milliseconds. */
+  readonly compileDeadlineMs: number;
   /** Without those that hide themselves. Sorted by id. */
   visible(scope: Scope): readonly Registration[];
   /** May be told the same again. */
@@ -59,7 +62,7 @@ export class Compiler {
 
   #stillOffers({ registration }: OfferedTool): boolean {
     if (registration.closed) return false;
-    const answer = registration.answers.of('tools')?.peek(this.viewer, this.#host, []);
+    const answer = registration.answers.of('tools')?.peek(this);
     return (
       answer?.value !== undefined && this.#host.visible(this.viewer.scope).includes(registration)
     );
@@ -72,7 +75,7 @@ export class Compiler {
       const { answers } = registration;
       const peek = <F extends 'tools' | 'instructions' | 'skills'>(facet: F) => {
         const of = answers.of(facet);
-        return of === undefined ? 'none' : of.peek(this.viewer, this.#host, []);
+        return of === undefined ? 'none' : of.peek(this);
       };
       const tools = peek('tools');
       const instructions = tools === undefined ? undefined : peek('instructions');
@@ -90,28 +93,30 @@ export class Compiler {
   }
 
   async #ask(visible: readonly Registration[], options: CompileOptions): Promise<readonly Part[]> {
+    const { life, release } = untilAnyOf(options.signal, this.viewer.ended);
     const patience: Patience = {
       deadlineMs: options.deadlineMs ?? this.#host.sourceTimeoutMs,
-      signal: options.signal,
+      until: life,
     };
-    const parts = await Promise.all(
+    const asked = Promise.all(
       visible.map(async (registration) => {
         const { answers } = registration;
         const [tools, instructions, skills] = await Promise.all([
-          answers.of('tools')?.get(this.viewer, this.#host, [], patience),
-          answers.of('instructions')?.get(this.viewer, this.#host, [], patience),
-          answers.of('skills')?.get(this.viewer, this.#host, [], patience),
+          answers.of('tools')?.get(this, patience),
+          answers.of('instructions')?.get(this, patience),
+          answers.of('skills')?.get(this, patience),
         ]);
         return { registration, tools, instructions, skills };
       }),
     );
+    const parts = await asked.finally(release);
     return parts.filter(({ registration }) => !registration.closed);
   }
 
   #put(parts: readonly Part[]): Snapshot {
     const fingerprint = fingerprintOf(parts);
     if (this.#snapshot?.fingerprint === fingerprint) return this.#snapshot;
-    const snapshot = makeSnapshot(parts, this.viewer, fingerprint);
+    const snapshot = this.#host.snapshots.of(parts, this.viewer, fingerprint);
     this.#snapshot = snapshot;
     this.#compiled = this.#compiledView(snapshot);
     for (const problem of snapshot.problems) this.#host.problem(problem);

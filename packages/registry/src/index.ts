@@ -1,3 +1,4 @@
+export { CombinedCapability } from './combined-capability.ts';
 export {
   ExtensionRegistry,
   type InspectedCapability,

@@ -1,3 +1,5 @@
+import { by } from './by.ts';
+
 /** The names that were perhaps meant, nearest first, at most three. */
 export function nearNames(typed: string, names: readonly string[]): readonly string[] {
   const wanted = fold(typed);
@@ -10,7 +12,12 @@ export function nearNames(typed: string, names: readonly string[]): readonly str
       return { name, away: known.startsWith(wanted) ? 0.5 : near };
     })
     .filter(({ away }) => away <= limit)
-    .toSorted((a, b) => a.away - b.away || (a.name < b.name ? -1 : 1))
+    .toSorted(
+      by(
+        ({ away }) => away,
+        ({ name }) => name,
+      ),
+    )
     .slice(0, 3)
     .map(({ name }) => name);
 }

@@ -7,36 +7,24 @@ import {
   type SkillEntry,
 } from '@patchbay/protocols';
 
-import type { Answer, Patience, PeerTokens, Surroundings, Waiting } from './answers.ts';
+import { ask } from './ask.ts';
+import type { Answer, Asker, Patience, PeerTokens } from './answers.ts';
+import { by } from './by.ts';
 import type { Registration } from './registration.ts';
-import { TrackedContext, type Peers } from './tracked-context.ts';
-import { passes, type Viewer } from './viewer.ts';
+import type { Peers } from './tracked-context.ts';
+import { passes } from './viewer.ts';
 
 /** What other capabilities answered, for one that asks. */
 export class PeerAnswers implements Peers, PeerTokens {
-  readonly #viewer: Viewer;
-  readonly #asking: readonly Registration[];
-  readonly #around: Surroundings;
+  readonly #asker: Asker;
   readonly #visible: readonly Registration[];
   readonly #patience: Patience;
-  readonly #waiter: Waiting | undefined;
   readonly #handedOut = new Map<'skills' | 'commands', string>();
 
-  /** `asking`: who asks, and for whom that one was asked. None of them is among its own peers, so that asking ends. */
-  constructor(
-    viewer: Viewer,
-    asking: readonly Registration[],
-    around: Surroundings,
-    visible: readonly Registration[],
-    patience: Patience,
-    waiter: Waiting | undefined,
-  ) {
-    this.#viewer = viewer;
-    this.#asking = asking;
-    this.#around = around;
-    this.#visible = visible.filter((r) => !asking.includes(r));
+  constructor(asker: Asker, visible: readonly Registration[], patience: Patience) {
+    this.#asker = asker;
+    this.#visible = visible.filter((r) => asker.asking?.includes(r) !== true);
     this.#patience = patience;
-    this.#waiter = waiter;
   }
 
   async skills(): Promise<readonly PeerSkill[]> {
@@ -45,7 +33,7 @@ export class PeerAnswers implements Peers, PeerTokens {
       .flatMap(({ registration, answer }) =>
         (answer.value ?? []).map((entry) => this.#peerSkill(registration, entry)),
       )
-      .filter(({ entry }) => passes(this.#viewer.filter.skills, entry.name))
+      .filter(({ entry }) => passes(this.#asker.viewer.filter.skills, entry.name))
       .toSorted(byNameThenSource);
   }
 
@@ -65,7 +53,7 @@ export class PeerAnswers implements Peers, PeerTokens {
     for (const registration of this.#visible) {
       const answers = registration.answers.of(facet);
       if (answers === undefined) continue;
-      const answer = answers.peek(this.#viewer, this.#around, this.#asking);
+      const answer = answers.peek(this.#asker);
       if (answer === undefined) return undefined;
       parts.push(tokenOf(registration, answer));
     }
@@ -85,13 +73,7 @@ export class PeerAnswers implements Peers, PeerTokens {
     const all = await Promise.all(
       asked.map(async ({ registration, answers }) => ({
         registration,
-        answer: await answers.get(
-          this.#viewer,
-          this.#around,
-          this.#asking,
-          this.#patience,
-          this.#waiter,
-        ),
+        answer: await answers.get(this.#asker, this.#patience),
       })),
     );
     this.#handedOut.set(
@@ -108,10 +90,8 @@ export class PeerAnswers implements Peers, PeerTokens {
       entry,
       open: async (): Promise<OpenSkill | undefined> => {
         if (registration.closed || !isSkillResource(capability)) return undefined;
-        const peers = this.#around.peers(this.#viewer, [...this.#asking, registration]);
-        return capability.openSkill(
-          entry.uri,
-          new TrackedContext(this.#viewer, peers, registration.gone.signal),
+        return ask(registration, this.#asker, (context) =>
+          capability.openSkill(entry.uri, context),
         );
       },
     };
@@ -121,11 +101,7 @@ export class PeerAnswers implements Peers, PeerTokens {
 const tokenOf = (registration: Registration, answer: Answer<unknown>): string =>
   `${registration.serial}:${answer.serial}`;
 
-function byNameThenSource(
-  a: { readonly source: string; readonly entry: { readonly name: string } },
-  b: { readonly source: string; readonly entry: { readonly name: string } },
-): number {
-  if (a.entry.name !== b.entry.name) return a.entry.name < b.entry.name ? -1 : 1;
-  if (a.source === b.source) return 0;
-  return a.source < b.source ? -1 : 1;
-}
+const byNameThenSource = by<{ readonly source: string; readonly entry: { readonly name: string } }>(
+  ({ entry }) => entry.name,
+  ({ source }) => source,
+);

@@ -1,11 +1,13 @@
 import {
   scopeDepth,
   type Capability,
+  type PatchbayError,
   type Problem,
   type RegistrationScope,
 } from '@patchbay/protocols';
 
-import { Answers } from './answers.ts';
+import { Answers, type Surroundings } from './answers.ts';
+import { Life } from './waiting.ts';
 
 /** One capability at one scope, and what it has answered. */
 export class Registration {
@@ -17,20 +19,28 @@ export class Registration {
   readonly serial: number;
   /** Order of first use; 0 as long as it was never used. Closing goes backwards. */
   activated = 0;
-  closed = false;
+  /** What it is a part of: it is seen only where that is. */
+  readonly parent: Registration | undefined;
   /** Found at registration, true for as long as it is registered. */
   readonly problems: readonly Problem[];
-  /** Running calls, to be cut when it closes. */
-  readonly calls: Set<AbortController> = new Set();
-  readonly answers: Answers = new Answers(this);
-  /** Aborted when it closes. */
-  readonly gone: AbortController = new AbortController();
+  readonly answers: Answers;
+  readonly around: Surroundings;
+  /** Over when it closes: nobody waits for its answers any more, its running calls end. */
+  readonly gone: Life = new Life();
+  /** Once it closes: what went wrong with that, if anything. */
+  ended: Promise<PatchbayError | undefined> = Promise.resolve(undefined);
+
+  get closed(): boolean {
+    return this.gone.over;
+  }
 
   constructor(
     capability: Capability,
     scope: RegistrationScope,
     serial: number,
     problems: readonly Problem[],
+    parent: Registration | undefined,
+    around: Surroundings,
   ) {
     this.capability = capability;
     this.id = capability.id;
@@ -38,5 +48,8 @@ export class Registration {
     this.depth = scopeDepth(scope);
     this.serial = serial;
     this.problems = problems;
+    this.parent = parent;
+    this.around = around;
+    this.answers = new Answers(this);
   }
 }

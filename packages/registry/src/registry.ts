@@ -1,4 +1,5 @@
 import {
+  compositionOf,
   describeScope,
   missingMethods,
   normalizeScope,
@@ -10,6 +11,7 @@ import {
   type Capability,
   type CapabilityStatus,
   type ChangeEvent,
+  type ComposedCapability,
   type ExtensionView,
   type Identity,
   type Problem,
@@ -20,16 +22,18 @@ import {
 
 import { Activity } from './activity.ts';
 import type { Facet } from './answers.ts';
+import { by } from './by.ts';
 import { ChangeHub } from './change-hub.ts';
 import { PeerAnswers } from './peers.ts';
 import { Registration } from './registration.ts';
-import { ScopeStore } from './scope-store.ts';
+import { isBelow, ScopeStore } from './scope-store.ts';
 import { VersionedState } from './session-state.ts';
-import { closeInOrder } from './shutdown.ts';
+import { closeInOrder, inClosingOrder } from './shutdown.ts';
+import { Snapshots } from './snapshot.ts';
 import { Told } from './told.ts';
 import { OpenViews } from './open-views.ts';
 import { View, type ViewHost } from './view.ts';
-import { makeViewer, type ViewFilter } from './viewer.ts';
+import type { ViewFilter } from './viewer.ts';
 import { emitWarning } from './warning.ts';
 
 export interface RegistryOptions {
@@ -45,8 +49,10 @@ export interface RegistryOptions {
   readonly sourceTimeoutMs?: number;
   /** A turn that was not used for so long ends. Default 600,000. */
   readonly turnIdleMs?: number;
-  /** How long each capability may take to close. Default 5,000. */
+  /** How long each capability may take to close; everything together at most four times as long. Default 5,000. */
   readonly closeTimeoutMs?: number;
+  /** Compositions that are deeper, the outermost counted, work and have a problem that says so. Default 3. */
+  readonly maxCompositionDepth?: number;
 }
 
 export interface ViewOptions extends ViewFilter {
@@ -68,6 +74,8 @@ export interface InspectedCapability {
   /** As in messages: `pool`, `session="a" agent="coder"`. */
   readonly scope: string;
   readonly status: CapabilityStatus;
+  /** The id of what it is a part of. */
+  readonly within?: string;
   /** Where else the id is registered, hidden by this one. */
   readonly shadows: readonly string[];
   /** True where a deeper registration of the same id is seen instead, or the capability hides itself. */
@@ -85,6 +93,7 @@ const DEFAULTS = {
   sourceTimeoutMs: 60_000,
   turnIdleMs: 600_000,
   closeTimeoutMs: 5_000,
+  maxCompositionDepth: 3,
 };
 
 /**
@@ -96,6 +105,8 @@ export class ExtensionRegistry implements AsyncDisposable {
   readonly #sessions = new Map<string | undefined, SessionRecord>();
   readonly #owners = new Map<string, Identity>();
   readonly #views = new OpenViews();
+  /** Taken out, but not yet closed. */
+  readonly #ending = new Set<Registration>();
   readonly #told = new Told();
   readonly #hub: ChangeHub;
   readonly #host: ViewHost;
@@ -117,32 +128,40 @@ export class ExtensionRegistry implements AsyncDisposable {
   }
 
   /**
-   * Makes a capability visible at a scope and below. Default: everywhere.
-   * @throws PatchbayError `invalid-scope`, `invalid-id`, `duplicate-id` (the id is taken at this very scope), `closed`
+   * Makes a capability, with its children, visible at a scope and below. Default: everywhere.
+   * @throws CircularCompositionError if it contains itself
+   * @throws PatchbayError `invalid-scope`, `invalid-id`, `duplicate-id` (an id is taken at this very scope), `closed`
    */
   register(capability: AnyCapability, scope?: RegistrationScope): RegistrationHandle {
     this.#assertOpen();
     const at = normalizeScope(scope);
-    const id: unknown = capability?.id;
-    if (typeof id !== 'string' || id === '') {
-      throw new PatchbayError(
-        'invalid-id',
-        `A capability needs an id, a non-empty string; this one has ${JSON.stringify(id)}.`,
-      );
-    }
-    if (this.#store.find(id, at) !== undefined) {
+    assertId(capability);
+    const parts = compositionOf(capability);
+    for (const { capability: part } of parts) {
+      assertId(part);
+      if (this.#store.find(part.id, at) === undefined) continue;
       throw new PatchbayError(
         'duplicate-id',
-        `"${id}" is already registered at ${describeScope(at)}. Close that registration first, or use another id.`,
-        { source: id },
+        `"${part.id}" is already registered at ${describeScope(at)}. Close that registration first, or use another id.`,
+        { source: part.id },
       );
     }
-    const registration = new Registration(capability, at, ++this.#serial, incomplete(capability));
-    this.#store.add(registration);
-    for (const problem of registration.problems) this.#problem(problem);
-    this.#hub.changed(at, { capability: id, kind: 'registered' });
+    const registrations: Registration[] = [];
+    for (const part of parts) {
+      const parent = registrations.find((r) => r.capability === part.parent);
+      const problems = [...incomplete(part.capability), ...this.#tooDeep(part)];
+      registrations.push(
+        new Registration(part.capability, at, ++this.#serial, problems, parent, this.#host),
+      );
+    }
+    for (const registration of registrations) this.#store.add(registration);
+    for (const { id, problems } of registrations) {
+      for (const problem of problems) this.#problem(problem);
+      this.#hub.changed(at, { capability: id, kind: 'registered' });
+    }
+    const { id } = capability;
     let closing: Promise<void> | undefined;
-    const close = () => (closing ??= this.#close([registration]));
+    const close = () => (closing ??= this.#close(registrations));
     return {
       id,
       scope: at,
@@ -155,23 +174,19 @@ export class ExtensionRegistry implements AsyncDisposable {
 
   /**
    * What one scope sees, live.
-   * @throws PatchbayError `invalid-scope`, `identity-mismatch` (the session belongs to another identity), `closed`
+   * @throws PatchbayError `invalid-scope`, `invalid-id` (of the identity), `identity-mismatch` (the session belongs to another identity), `closed`
    */
   view(scope?: Scope, options: ViewOptions = {}): ExtensionView {
     this.#assertOpen();
     const at = normalizeScope(scope);
     const { identity } = options;
+    if (identity !== undefined && (typeof identity.id !== 'string' || identity.id === ''))
+      throw new PatchbayError('invalid-id', 'An identity needs an id, a non-empty string.');
     if (at.session !== undefined) this.#bind(at.session, identity);
+    const { tools, skills } = options;
+    const { state, activity } = this.#session(at.session);
     const view = new View(
-      makeViewer({
-        scope: at,
-        identity,
-        filter: {
-          ...(options.tools === undefined ? {} : { tools: options.tools }),
-          ...(options.skills === undefined ? {} : { skills: options.skills }),
-        },
-        ...this.#session(at.session),
-      }),
+      { scope: at, identity, filter: { tools, skills }, state, activity },
       this.#host,
     );
     this.#views.add(view);
@@ -193,7 +208,7 @@ export class ExtensionRegistry implements AsyncDisposable {
     scope?: Scope,
     options: { readonly signal?: AbortSignal } = {},
   ): AsyncIterable<ChangeEvent> {
-    return this.#hub.listen(normalizeScope(scope), options.signal ?? new AbortController().signal);
+    return this.#hub.listen(normalizeScope(scope), options.signal);
   }
 
   /** What a session remembers; without a session, what the program does. */
@@ -211,7 +226,12 @@ export class ExtensionRegistry implements AsyncDisposable {
   inspect(): readonly InspectedCapability[] {
     return this.#store
       .all()
-      .toSorted((a, b) => a.depth - b.depth || (a.id < b.id ? -1 : 1))
+      .toSorted(
+        by(
+          ({ depth }) => depth,
+          ({ id }) => id,
+        ),
+      )
       .map((registration) => {
         const same = this.#store
           .visible(registration.scope)
@@ -219,6 +239,7 @@ export class ExtensionRegistry implements AsyncDisposable {
         return {
           id: registration.id,
           scope: describeScope(registration.scope),
+          ...(registration.parent === undefined ? {} : { within: registration.parent.id }),
           status: statusOf(registration),
           shadows:
             same?.registration === registration
@@ -237,8 +258,7 @@ export class ExtensionRegistry implements AsyncDisposable {
   close(scope?: RegistrationScope): Promise<void> {
     const at = normalizeScope(scope);
     if (Object.keys(at).length > 0) return this.#end(at);
-    this.#closing ??= this.#end(at);
-    return this.#closing;
+    return (this.#closing ??= this.#end(at));
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -246,72 +266,65 @@ export class ExtensionRegistry implements AsyncDisposable {
   }
 
   async #end(at: RegistrationScope): Promise<void> {
-    const registrations = this.#store.below(at);
-    await Promise.all(this.#views.below(at).map((view) => view.close()));
-    if (at.session === undefined && at.agent === undefined) this.#sessions.clear();
-    else if (at.agent === undefined && at.turn === undefined) this.#sessions.delete(at.session);
-    if (at.session !== undefined && at.agent === undefined && at.turn === undefined)
-      this.#owners.delete(at.session);
-    await this.#close(registrations);
-    this.#forget(at);
+    const ending = [...this.#ending].filter(({ scope }) => isBelow(scope, at));
+    const views = this.#views.below(at);
+    const closing = this.#close([...this.#store.below(at), ...ending]);
+    if (at.agent === undefined && at.turn === undefined) {
+      if (at.session === undefined) this.#sessions.clear();
+      else this.#sessions.delete(at.session);
+      if (at.session !== undefined) this.#owners.delete(at.session);
+    }
+    this.#hub.end(at);
+    const [closed] = await Promise.allSettled([closing, ...views.map((view) => view.close())]);
+    for (const { answers } of this.#store.all()) answers.forget(at);
+    if (closed.status === 'rejected') throw closed.reason;
   }
 
+  /** Takes them out at once, and waits until they have closed. */
   async #close(registrations: readonly Registration[]): Promise<void> {
     const open = registrations.filter((registration) => !registration.closed);
     for (const registration of open) {
       this.#store.delete(registration);
       this.#told.forget(registration.id);
+      this.#ending.add(registration);
     }
     // A capability that is registered elsewhere too lives on there.
     const elsewhere = new Set(this.#store.all().map(({ capability }) => capability));
-    const closing = closeInOrder(open, this.#options.closeTimeoutMs, elsewhere);
+    closeInOrder(open, this.#options.closeTimeoutMs, elsewhere);
     for (const { id, scope } of open)
       this.#hub.changed(scope, { capability: id, kind: 'unregistered' });
-    const errors = await closing;
+    const ended = await Promise.all(inClosingOrder(registrations).map(({ ended: end }) => end));
+    for (const registration of open) this.#ending.delete(registration);
+    const errors = ended.filter((error) => error !== undefined);
     if (errors.length === 1) throw errors[0]!;
     if (errors.length > 1) {
       const list = errors.map(({ message }) => message).join(' ');
       throw new PatchbayError(
         'source-failed',
         `${errors.length} capabilities did not close: ${list}`,
-        {
-          cause: new AggregateError(errors),
-        },
+        { cause: new AggregateError(errors) },
       );
     }
-  }
-
-  /** Drops answers that were made for viewers of a scope that has ended. */
-  #forget(at: RegistrationScope): void {
-    const ended = describeScope(at);
-    for (const { answers } of this.#store.all())
-      answers.forget((key) => key === ended || key.startsWith(`${ended} `));
   }
 
   #makeHost(): ViewHost {
     const { approval, validator, sourceTimeoutMs, compileDeadlineMs, turnIdleMs } = this.#options;
     const host: ViewHost = {
       rules: { approval, validator },
+      snapshots: new Snapshots(),
       sourceTimeoutMs,
       compileDeadlineMs,
       turnIdleMs,
       now: () => Date.now(),
       next: () => ++this.#serial,
       visible: (scope) => this.#visible(scope),
-      peers: (viewer, asking, waiter) =>
-        new PeerAnswers(
-          viewer,
-          asking,
-          host,
-          this.#visible(viewer.scope),
-          { deadlineMs: sourceTimeoutMs },
-          waiter,
-        ),
+      peers: (asker) =>
+        new PeerAnswers(asker, this.#visible(asker.viewer.scope), { deadlineMs: sourceTimeoutMs }),
       late: (registration, facet) =>
         this.#hub.tell(registration, { capability: registration.id, kind: KIND_OF[facet] }),
       problem: (problem) => this.#problem(problem),
       hasTurn: (session, turn) => this.#store.hasTurn(session, turn),
-      changes: (scope, signal) => this.#hub.listen(scope, signal),
+      changes: (scope, ...until) => this.#hub.listen(scope, ...until),
       turnEnded: (scope) => this.#end(scope),
       viewClosed: (view) => this.#views.delete(view),
     };
@@ -321,7 +334,7 @@ export class ExtensionRegistry implements AsyncDisposable {
   #visible(scope: Scope): readonly Registration[] {
     const { generation } = this.#store;
     if (this.#seen.generation !== generation) this.#seen = { generation, byScope: new Map() };
-    const key = describeScope(scope);
+    const key = this.#store.sameAs(scope);
     let visible = this.#seen.byScope.get(key);
     if (visible === undefined) {
       visible = this.#store.visible(scope).map(({ registration }) => registration);
@@ -332,8 +345,18 @@ export class ExtensionRegistry implements AsyncDisposable {
       : visible;
   }
 
-  /** A capability may hide itself. One that cannot say stays hidden. */
-  #shows({ capability, id }: Registration, scope: Scope): boolean {
+  #tooDeep({ capability, chain }: ComposedCapability): readonly Problem[] {
+    const limit = this.#options.maxCompositionDepth;
+    // Said of the first that is too deep, not of what is in it.
+    if (chain.length !== limit + 1) return [];
+    const text = `"${capability.id}" is composed ${chain.length} deep (${chain.join(' > ')}), more than ${limit}. It works; register it by itself, or raise \`maxCompositionDepth\`.`;
+    const problem = problemFrom(capability.id, new PatchbayError('composition-depth', text));
+    return [{ ...problem, severity: 'warning' }];
+  }
+
+  /** A capability may hide itself, and its children with it. One that cannot say stays hidden. */
+  #shows({ capability, id, parent }: Registration, scope: Scope): boolean {
+    if (parent !== undefined && !this.#shows(parent, scope)) return false;
     try {
       return capability.visible === undefined || capability.visible(scope);
     } catch (error) {
@@ -394,16 +417,35 @@ const KIND_OF: Readonly<Record<Facet, string>> = {
   resources: 'resources_changed',
 };
 
-function incomplete(capability: Capability): readonly Problem[] {
-  return missingMethods(capability).map(({ protocol, method }) =>
-    problemFrom(
-      capability.id,
+function assertId(capability: Capability): void {
+  const id: unknown = capability?.id;
+  if (typeof id === 'string' && id !== '') return;
+  throw new PatchbayError(
+    'invalid-id',
+    `A capability needs an id, a non-empty string; this one has ${JSON.stringify(id)}.`,
+  );
+}
+
+/** What of it can be seen to be wrong without asking it anything. */
+function incomplete(capability: AnyCapability): readonly Problem[] {
+  const { id, uriSchemes = [] } = capability;
+  const lacks = missingMethods(capability).map(
+    ({ protocol, method }) =>
       new PatchbayError(
         'partial-protocol',
-        `"${capability.id}" looks like a ${protocol} but has no ${method}(); add it, or remove the rest of the protocol.`,
+        `"${id}" looks like a ${protocol} but has no ${method}(); add it, or remove the rest of the protocol.`,
       ),
-    ),
   );
+  const unroutable = uriSchemes
+    .filter((scheme) => !/^(?!skill$)[a-z][a-z0-9+.-]*$/i.test(scheme))
+    .map(
+      (scheme) =>
+        new PatchbayError(
+          'unknown-scheme',
+          `"${id}" cannot answer for the URI scheme ${JSON.stringify(scheme)}. A scheme is letters, digits, +, - and ., without a colon; skill:// is for skills.`,
+        ),
+    );
+  return [...lacks, ...unroutable].map((error) => problemFrom(id, error));
 }
 
 function statusOf({ capability }: Registration): CapabilityStatus {

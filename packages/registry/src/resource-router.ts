@@ -4,20 +4,22 @@ import {
   PatchbayError,
   problemFrom,
   type ChangeEvent,
-  type ContentPart,
-  type OpenSkill,
-  type Problem,
   type CompileContext,
+  type ContentPart,
   type ResourceEntry,
   type ResourceProvider,
   type ResourceView,
+  type SkillResource,
 } from '@patchbay/protocols';
 
+import type { Patience } from './answers.ts';
+import { ask } from './ask.ts';
+import { by } from './by.ts';
 import type { CompilerHost } from './compiler.ts';
 import type { Registration } from './registration.ts';
-import { TrackedContext } from './tracked-context.ts';
 import { parseUri, type RoutedUri } from './uri.ts';
 import { passes, type Viewer } from './viewer.ts';
+import { untilAnyOf, waitFor } from './waiting.ts';
 
 interface Options {
   readonly signal?: AbortSignal;
@@ -28,7 +30,6 @@ export class ResourceRouter implements ResourceView {
   readonly #viewer: Viewer;
   readonly #host: CompilerHost;
   readonly #changes: (options?: Options) => AsyncIterable<ChangeEvent>;
-  readonly #report: (problem: Problem) => void;
 
   constructor(
     viewer: Viewer,
@@ -38,41 +39,27 @@ export class ResourceRouter implements ResourceView {
     this.#viewer = viewer;
     this.#host = host;
     this.#changes = changes;
-    this.#report = (problem) => host.problem(problem);
   }
 
   async list(
     options: Options = {},
   ): Promise<readonly (ResourceEntry & { readonly source: string })[]> {
-    const patience = { deadlineMs: this.#host.sourceTimeoutMs, ...options };
-    const lists = await Promise.all(
-      this.#visible().map(async ({ id, answers }) => {
-        const skills = await answers.of('skills')?.get(this.#viewer, this.#host, [], patience);
-        const resources = await answers
-          .of('resources')
-          ?.get(this.#viewer, this.#host, [], patience);
-        for (const answer of [skills, resources])
-          if (answer?.failure !== undefined) this.#report(answer.failure);
-        const entries = (skills?.value ?? [])
-          .filter(({ name }) => passes(this.#viewer.filter.skills, name))
-          .map(({ uri, name, description, mimeType }) => ({
-            uri,
-            name,
-            description,
-            mimeType: mimeType ?? 'text/markdown',
-          }));
-        return [...entries, ...(resources?.value ?? [])].map((entry) => ({ ...entry, source: id }));
-      }),
+    const lists = await this.#during(options, (patience) =>
+      Promise.all(this.#visible().map((registration) => this.#entries(registration, patience))),
     );
-    return lists.flat().toSorted((a, b) => (a.uri < b.uri ? -1 : Number(a.uri > b.uri)));
+    return lists.flat().toSorted(
+      by(
+        ({ uri }) => uri,
+        ({ source }) => source,
+      ),
+    );
   }
 
   async read(uri: string, options: Options = {}): Promise<readonly ContentPart[]> {
     const parsed = this.#parse(uri);
-    const found =
-      parsed.scheme === 'skill'
-        ? await this.#readSkill(parsed, options)
-        : await this.#readResource(parsed, options);
+    const found = await (parsed.scheme === 'skill'
+      ? this.#readSkill(parsed, options)
+      : this.#readResource(parsed, options));
     if (found === undefined) throw notFound(uri);
     return found;
   }
@@ -81,10 +68,11 @@ export class ResourceRouter implements ResourceView {
     const parsed = this.#parse(uri);
     if (parsed.scheme !== 'skill') return (await this.#provider(parsed, options)) !== undefined;
     if (isSkillText(parsed)) {
-      for (const candidate of await this.#skillCandidates(parsed, options)) {
-        if (await this.#safely(candidate.registration, () => candidate.exists())) return true;
-      }
-      return false;
+      const candidates = await this.#skillCandidates(parsed, options);
+      const says = candidates.map(({ registration, capability, uri: known }) =>
+        this.#safely(registration, options, (context) => capability.skillExists(known, context)),
+      );
+      return (await this.#soon(says)).length > 0;
     }
     return this.#readSkill(parsed, options).then(
       (content) => content !== undefined,
@@ -99,12 +87,16 @@ export class ResourceRouter implements ResourceView {
     const parsed = this.#parse(uri);
     const provided = parsed.scheme === 'skill' ? undefined : await this.#provider(parsed, options);
     if (provided === undefined) throw notFound(uri);
-    const { provider, context } = provided;
-    if (provider.watchResource === undefined)
+    const { registration, capability } = provided;
+    if (capability.watchResource === undefined)
       throw new PatchbayError('not-supported', `Updates of ${uri} are not told.`);
-    const stop = await provider.watchResource(parsed.uri, context);
+    const stop = await this.#ask(registration, options, (context) =>
+      capability.watchResource!(parsed.uri, context),
+    );
     const end = () =>
-      void stop().catch((error: unknown) => this.#report(problemFrom(provided.id, error)));
+      void stop().catch((error: unknown) =>
+        this.#host.problem(problemFrom(registration.id, error)),
+      );
     if (options.signal.aborted) end();
     else options.signal.addEventListener('abort', end, { once: true });
   }
@@ -129,27 +121,50 @@ export class ResourceRouter implements ResourceView {
     );
   }
 
-  async #provider(parsed: RoutedUri, options: Options): Promise<Provided | undefined> {
-    for (const registration of this.#visible()) {
+  async #entries(registration: Registration, patience: Patience) {
+    const { id, answers } = registration;
+    const [skills, resources] = await Promise.all([
+      answers.of('skills')?.get({ viewer: this.#viewer }, patience),
+      answers.of('resources')?.get({ viewer: this.#viewer }, patience),
+    ]);
+    for (const answer of [skills, resources])
+      if (answer?.failure !== undefined) this.#host.problem(answer.failure);
+    const entries = (skills?.value ?? [])
+      .filter(({ name }) => passes(this.#viewer.filter.skills, name))
+      .map(({ uri, name, description, mimeType = 'text/markdown' }) => ({
+        uri,
+        name,
+        description,
+        mimeType,
+      }));
+    return [...entries, ...(resources?.value ?? [])].map((entry) => ({ ...entry, source: id }));
+  }
+
+  async #provider(parsed: RoutedUri, options: Options): Promise<Provider | undefined> {
+    const says = this.#visible().map(async (registration) => {
       const { capability, id } = registration;
       if (!isResourceProvider(capability) || !schemesOf(registration).includes(parsed.scheme))
-        continue;
-      if (parsed.scheme === 'mcp' && parsed.authority !== id) continue;
-      const context = this.#context(registration, options);
-      const exists = await this.#safely(registration, () =>
+        return undefined;
+      if (parsed.scheme === 'mcp' && parsed.authority !== id) return undefined;
+      const exists = await this.#safely(registration, options, (context) =>
         capability.resourceExists(parsed.uri, context),
       );
-      if (exists === true) return { id, provider: capability, context };
-    }
-    return undefined;
+      return exists && { registration, capability };
+    });
+    return (await this.#soon(says))[0];
   }
 
   async #readResource(
     parsed: RoutedUri,
     options: Options,
   ): Promise<readonly ContentPart[] | undefined> {
-    const provided = await this.#provider(parsed, options);
-    return provided?.provider.readResource(parsed.uri, provided.context);
+    const found = await this.#provider(parsed, options);
+    return (
+      found &&
+      this.#ask(found.registration, options, (context) =>
+        found.capability.readResource(parsed.uri, context),
+      )
+    );
   }
 
   async #readSkill(
@@ -157,79 +172,123 @@ export class ResourceRouter implements ResourceView {
     options: Options,
   ): Promise<readonly ContentPart[] | undefined> {
     for (const candidate of await this.#skillCandidates(parsed, options)) {
-      const skill = await candidate.open();
+      const { registration, capability, uri } = candidate;
+      const skill = await this.#ask(registration, options, (context) =>
+        capability.openSkill(uri, context),
+      );
       if (skill === undefined) continue;
-      if (!isSkillText(parsed)) return skill.readFile(decodeURIComponent(parsed.path), options);
-      const { uri, mimeType } = skill.entry;
-      return [{ type: 'resource', uri, mimeType: mimeType ?? 'text/markdown', text: skill.body }];
+      if (!isSkillText(parsed)) {
+        const path = decodeURIComponent(parsed.path);
+        return this.#ask(registration, options, ({ signal }) => skill.readFile(path, { signal }));
+      }
+      const { entry, body: text } = skill;
+      const mimeType = entry.mimeType ?? 'text/markdown';
+      return [{ type: 'resource', uri: entry.uri, mimeType, text }];
     }
     return undefined;
   }
 
   /** Who may have the skill, best first: by its URI, by its name, by a name that differs only in `_` and `-`. */
   async #skillCandidates(parsed: RoutedUri, options: Options): Promise<readonly Candidate[]> {
-    const patience = { deadlineMs: this.#host.sourceTimeoutMs, ...options };
-    const found: (Candidate & { rank: number; precedence: number })[] = [];
-    for (const registration of this.#visible()) {
-      const { capability, answers } = registration;
-      if (!isSkillResource(capability)) continue;
-      const context = this.#context(registration, options);
-      const answer = await answers.of('skills')?.get(this.#viewer, this.#host, [], patience);
-      const candidate = (uri: string, rank: number, precedence: number) =>
-        found.push({
-          registration,
-          rank,
-          precedence,
-          exists: () => capability.skillExists(uri, context),
-          open: () => capability.openSkill(uri, context),
-        });
-      let listed = false;
-      for (const entry of answer?.value ?? []) {
-        if (!passes(this.#viewer.filter.skills, entry.name)) continue;
-        const rank = rankOf(entry, parsed);
-        if (rank === undefined) continue;
-        listed = true;
-        candidate(entry.uri, rank, entry.precedence ?? 0);
-      }
-      // A source may serve what it does not list.
-      if (!listed && this.#viewer.filter.skills === undefined) {
-        const exists = await this.#safely(registration, () =>
-          capability.skillExists(parsed.uri, context),
-        );
-        if (exists === true) candidate(parsed.uri, 3, 0);
-      }
-    }
-    return found.toSorted((a, b) => a.rank - b.rank || b.precedence - a.precedence);
+    const found = await this.#during(options, (patience) =>
+      this.#soon(
+        this.#visible().map(async (registration) => {
+          const some = await this.#candidatesOf(registration, parsed, options, patience);
+          return some.length > 0 && some;
+        }),
+      ),
+    );
+    return found.flat().toSorted(
+      by(
+        ({ rank }) => rank,
+        ({ precedence }) => -precedence,
+      ),
+    );
+  }
+
+  async #candidatesOf(
+    registration: Registration,
+    parsed: RoutedUri,
+    options: Options,
+    patience: Patience,
+  ): Promise<readonly Candidate[]> {
+    const { capability, answers } = registration;
+    if (!isSkillResource(capability)) return [];
+    const answer = await answers.of('skills')?.get({ viewer: this.#viewer }, patience);
+    const listed = (answer?.value ?? []).flatMap((entry): readonly Candidate[] => {
+      const rank = rankOf(entry, parsed);
+      if (rank === undefined || !passes(this.#viewer.filter.skills, entry.name)) return [];
+      const { uri, precedence = 0 } = entry;
+      return [{ registration, capability, uri, rank, precedence }];
+    });
+    if (listed.length > 0 || this.#viewer.filter.skills !== undefined) return listed;
+    // A source may serve what it does not list.
+    const { uri } = parsed;
+    const exists = await this.#safely(registration, options, (context) =>
+      capability.skillExists(uri, context),
+    );
+    return exists === true ? [{ registration, capability, uri, rank: 3, precedence: 0 }] : [];
+  }
+
+  /** What there is, in the order of those who were asked. Who takes long is waited for where nobody else has it. */
+  async #soon<T>(answers: readonly Promise<T | false | undefined>[]): Promise<readonly T[]> {
+    const said: (T | false | undefined)[] = [];
+    const all = Promise.all(answers.map(async (answer, i) => void (said[i] = await answer)));
+    const found = () =>
+      said.filter((answer): answer is T => answer !== undefined && answer !== false);
+    await waitFor(all, this.#host.compileDeadlineMs);
+    if (found().length === 0) await all;
+    return found();
   }
 
   /** One source that fails does not keep another from answering. */
-  async #safely<T>(registration: Registration, ask: () => Promise<T>): Promise<T | undefined> {
+  async #safely<T>(
+    registration: Registration,
+    options: Options,
+    question: (context: CompileContext) => Promise<T>,
+  ): Promise<T | undefined> {
     try {
-      return await ask();
+      return await this.#ask(registration, options, question);
     } catch (error) {
-      this.#report(problemFrom(registration.id, error));
+      if (options.signal?.aborted === true) throw error;
+      this.#host.problem(problemFrom(registration.id, error));
       return undefined;
     }
   }
 
-  #context(registration: Registration, { signal }: Options): TrackedContext {
-    const peers = this.#host.peers(this.#viewer, [registration]);
-    return new TrackedContext(this.#viewer, peers, signal ?? registration.gone.signal);
+  #ask<T>(
+    registration: Registration,
+    { signal }: Options,
+    question: (context: CompileContext) => Promise<T>,
+  ): Promise<T> {
+    return ask(registration, { viewer: this.#viewer }, question, signal);
+  }
+
+  async #during<T>({ signal }: Options, run: (patience: Patience) => Promise<T>): Promise<T> {
+    const { life, release } = untilAnyOf(signal, this.#viewer.ended);
+    try {
+      return await run({ deadlineMs: this.#host.sourceTimeoutMs, until: life });
+    } finally {
+      release();
+    }
   }
 }
 
-/** Who has a resource, and with what it is asked. */
-interface Provided {
-  readonly id: string;
-  readonly provider: ResourceProvider;
-  readonly context: CompileContext;
+interface Provider {
+  readonly registration: Registration;
+  readonly capability: ResourceProvider;
 }
 
 interface Candidate {
   readonly registration: Registration;
-  exists(): Promise<boolean>;
-  open(): Promise<OpenSkill | undefined>;
+  readonly capability: SkillResource;
+  readonly uri: string;
+  readonly rank: number;
+  readonly precedence: number;
 }
+
+const notFound = (uri: string): PatchbayError =>
+  new PatchbayError('not-found', `Nothing here has ${uri}.`, { details: { uri } });
 
 const isSkillText = ({ path }: RoutedUri): boolean => path === '' || path === 'SKILL.md';
 
@@ -246,9 +305,5 @@ const folded = (name: string): string => name.replaceAll('_', '-');
 
 function schemesOf({ capability }: Registration): readonly string[] {
   if (!isResourceProvider(capability)) return [];
-  return capability.uriSchemes ?? ['mcp'];
-}
-
-function notFound(uri: string): PatchbayError {
-  return new PatchbayError('not-found', `Nothing here has ${uri}.`, { details: { uri } });
+  return (capability.uriSchemes ?? ['mcp']).map((scheme) => scheme.toLowerCase());
 }

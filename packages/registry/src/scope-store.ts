@@ -1,5 +1,11 @@
-import { scopeCovers, type RegistrationScope, type Scope } from '@patchbay/protocols';
+import {
+  describeScope,
+  scopeCovers,
+  type RegistrationScope,
+  type Scope,
+} from '@patchbay/protocols';
 
+import { by } from './by.ts';
 import type { Registration } from './registration.ts';
 
 /** Where a visible id comes from, and what it hides. */
@@ -44,25 +50,33 @@ export class ScopeStore {
     return false;
   }
 
+  /** Equal for scopes that see the same registrations: all sessions that have none of their own are one. */
+  sameAs(scope: Scope): string {
+    const { session, ...rest } = scope;
+    return describeScope(this.#bySession.has(session) ? scope : rest);
+  }
+
   /** What `scope` sees, sorted by id. Only ever looks upwards: nothing registered deeper is among it. */
   visible(scope: Scope): readonly Visible[] {
-    const byId = new Map<string, Registration[]>();
-    const look = (set: Iterable<Registration>) => {
-      for (const r of set) {
-        if (!scopeCovers(r.scope, scope)) continue;
-        const same = byId.get(r.id);
-        if (same === undefined) byId.set(r.id, [r]);
-        else same.push(r);
-      }
-    };
-    look(this.#bySession.get(undefined) ?? []);
-    if (scope.session !== undefined) look(this.#bySession.get(scope.session) ?? []);
-    return [...byId.values()]
-      .map((same) => {
-        const [registration, ...shadowed] = same.toSorted((a, b) => b.depth - a.depth);
-        return { registration: registration!, shadowed };
-      })
-      .toSorted((a, b) => (a.registration.id < b.registration.id ? -1 : 1));
+    const covering = [
+      ...(this.#bySession.get(undefined) ?? []),
+      ...(scope.session === undefined ? [] : (this.#bySession.get(scope.session) ?? [])),
+    ].filter((r) => scopeCovers(r.scope, scope));
+    // The deepest first, and what it is a part of before the part: parts of what is not seen are not seen either.
+    const byId = new Map<string, { registration: Registration; shadowed: Registration[] }>();
+    for (const registration of covering.toSorted(
+      by(
+        ({ depth }) => -depth,
+        ({ serial }) => serial,
+      ),
+    )) {
+      const { id, parent } = registration;
+      const same = byId.get(id);
+      if (same !== undefined) same.shadowed.push(registration);
+      else if (parent === undefined || byId.get(parent.id)?.registration === parent)
+        byId.set(id, { registration, shadowed: [] });
+    }
+    return [...byId.values()].toSorted(by(({ registration }) => registration.id));
   }
 
   /** Everything at or below `scope`: the whole program, a session, an agent with its sub-agents, a turn. */

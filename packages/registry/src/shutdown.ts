@@ -1,64 +1,63 @@
 import { PatchbayError, toPatchbayError, type Capability } from '@patchbay/protocols';
 
+import { by } from './by.ts';
 import type { Registration } from './registration.ts';
+import { LATE, waitFor } from './waiting.ts';
+
+/** Turn, agent, session, pool: in all, closing takes no longer than one capability of each may. */
+const LEVELS = 4;
 
 /**
  * Closes registrations: turns, then agents (the deepest first), then sessions, then the pool, each in reverse order of
- * first use; those in `keep` are only taken out. Every capability gets `limitMs` and is left behind after that. Returns what went wrong.
+ * first use; those in `keep` are only taken out. Every capability gets `limitMs` and is left behind after that. When
+ * time runs short, because several hang, the rest closes at the same time. `ended` of each says what went wrong.
  * (RFC-0051 "Shutdown")
  */
-export async function closeInOrder(
+export function closeInOrder(
   registrations: readonly Registration[],
   limitMs: number,
   keep: ReadonlySet<Capability>,
-): Promise<readonly PatchbayError[]> {
-  const errors: PatchbayError[] = [];
-  const order = registrations.toSorted(
-    (a, b) => b.depth - a.depth || b.activated - a.activated || b.serial - a.serial,
-  );
+): void {
+  const order = inClosingOrder(registrations);
   for (const registration of order) cut(registration);
   const disposed = new Set<Capability>(keep);
+  const lastStart = Date.now() + (LEVELS - 1) * limitMs;
+  let before: Promise<unknown> = Promise.resolve();
   for (const registration of order) {
-    if (disposed.has(registration.capability)) continue;
+    // A capability that is registered twice is reported once.
+    registration.ended = disposed.has(registration.capability)
+      ? waitFor(before, Infinity).then(() => undefined)
+      : waitFor(before, lastStart - Date.now()).then(() => dispose(registration, limitMs));
     disposed.add(registration.capability);
-    const error = await dispose(registration, limitMs);
-    if (error !== undefined) errors.push(error);
+    before = registration.ended;
   }
-  return errors;
 }
 
-/** Takes it out of use at once: nobody waits for its answers, its running calls end. */
-function cut(registration: Registration): void {
-  registration.closed = true;
-  const reason = new PatchbayError('closed', `"${registration.id}" was closed.`, {
-    source: registration.id,
-  });
-  registration.gone.abort(reason);
-  for (const call of registration.calls) call.abort(reason);
+export function inClosingOrder(registrations: readonly Registration[]): readonly Registration[] {
+  return registrations.toSorted(
+    by(
+      ({ depth }) => -depth,
+      ({ activated }) => -activated,
+      ({ serial }) => -serial,
+    ),
+  );
+}
+
+/** Takes it out of use at once. */
+function cut({ id, gone }: Registration): void {
+  gone.end(new PatchbayError('closed', `"${id}" was closed.`, { source: id }));
 }
 
 async function dispose(
-  registration: Registration,
+  { capability, id }: Registration,
   limitMs: number,
 ): Promise<PatchbayError | undefined> {
-  const { capability, id } = registration;
-  if (typeof capability[Symbol.asyncDispose] !== 'function') return undefined;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<'late'>((resolve) => {
-    timer = setTimeout(() => resolve('late'), limitMs);
-  });
   try {
-    const end = await Promise.race([Promise.resolve(capability[Symbol.asyncDispose]!()), late]);
-    return end === 'late'
-      ? new PatchbayError(
-          'timeout',
-          `"${id}" did not close within ${limitMs / 1000} s and was left behind.`,
-          { source: id },
-        )
-      : undefined;
+    const end = await waitFor(capability[Symbol.asyncDispose]?.(), limitMs);
+    if (end !== LATE) return undefined;
+    const text = `"${id}" did not close within ${limitMs / 1000} s and was left behind.`;
+    return new PatchbayError('timeout', text, { source: id });
   } catch (error) {
     return toPatchbayError(error, 'source-failed', { source: id, what: `"${id}" failed to close` });
-  } finally {
-    clearTimeout(timer);
   }
 }

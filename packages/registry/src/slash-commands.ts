@@ -4,14 +4,16 @@ import {
   toPatchbayError,
   type CommandEntry,
   type CommandRouter,
+  type CompileContext,
   type ResolvedCommand,
 } from '@patchbay/protocols';
 
+import { ask } from './ask.ts';
+import { by } from './by.ts';
 import { parseCommandLine, splitWords } from './command-line.ts';
 import type { CompilerHost } from './compiler.ts';
 import { nearNames } from './near-names.ts';
 import type { Registration } from './registration.ts';
-import { TrackedContext } from './tracked-context.ts';
 import type { Viewer } from './viewer.ts';
 
 interface Routed {
@@ -35,7 +37,7 @@ export class SlashCommands implements CommandRouter {
   async list(): Promise<readonly (CommandEntry & { readonly source: string })[]> {
     const { shown } = await this.#table();
     return [...shown]
-      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .toSorted(by(([name]) => name))
       .map(([name, { entry, registration }]) => ({ ...entry, name, source: registration.id }));
   }
 
@@ -64,10 +66,8 @@ export class SlashCommands implements CommandRouter {
     const { capability, id } = registration;
     try {
       if (!isCommandResource(capability)) throw new Error(`"${id}" has no commands any more.`);
-      const { messages } = await capability.getCommand(
-        entry.name,
-        typed.args,
-        this.#context(registration, options.signal),
+      const { messages } = await this.#ask(registration, options.signal, (context) =>
+        capability.getCommand(entry.name, typed.args, context),
       );
       return {
         ok: true,
@@ -110,14 +110,9 @@ export class SlashCommands implements CommandRouter {
     const argument = entry.arguments?.[words.length];
     if (argument === undefined) return [];
     try {
-      const context = this.#context(registration, undefined);
       const given = Object.fromEntries(words.map((word, i) => [entry.arguments![i]!.name, word]));
-      const values = await capability.completeArgument(
-        entry.name,
-        argument.name,
-        value,
-        context,
-        given,
+      const values = await this.#ask(registration, undefined, (context) =>
+        capability.completeArgument!(entry.name, argument.name, value, context, given),
       );
       return values.map((text) => before + (/[\s"]/.test(text) ? JSON.stringify(text) : text));
     } catch (error) {
@@ -130,12 +125,12 @@ export class SlashCommands implements CommandRouter {
     readonly shown: ReadonlyMap<string, Routed>;
     readonly reachable: ReadonlyMap<string, Routed>;
   }> {
-    const patience = { deadlineMs: this.#host.sourceTimeoutMs };
+    const patience = { deadlineMs: this.#host.sourceTimeoutMs, until: this.#viewer.ended };
     const lists = await Promise.all(
       this.#host.visible(this.#viewer.scope).map(async (registration) => {
         const answer = await registration.answers
           .of('commands')
-          ?.get(this.#viewer, this.#host, [], patience);
+          ?.get({ viewer: this.#viewer }, patience);
         if (answer?.failure !== undefined) this.#host.problem(answer.failure);
         for (const problem of answer?.problems ?? []) this.#host.problem(problem);
         return (answer?.value ?? []).map((entry) => ({ entry, registration }));
@@ -156,8 +151,11 @@ export class SlashCommands implements CommandRouter {
     return { shown, reachable };
   }
 
-  #context(registration: Registration, signal: AbortSignal | undefined): TrackedContext {
-    const peers = this.#host.peers(this.#viewer, [registration]);
-    return new TrackedContext(this.#viewer, peers, signal ?? registration.gone.signal);
+  #ask<T>(
+    registration: Registration,
+    until: AbortSignal | undefined,
+    question: (context: CompileContext) => Promise<T>,
+  ): Promise<T> {
+    return ask(registration, { viewer: this.#viewer }, question, until);
   }
 }

@@ -10,6 +10,7 @@ import {
 } from '@patchbay/protocols';
 
 import type { Answer, Facets } from './answers.ts';
+import { by } from './by.ts';
 import type { Registration } from './registration.ts';
 import { passes, type Viewer } from './viewer.ts';
 
@@ -38,6 +39,25 @@ export interface Snapshot {
   readonly problems: readonly Problem[];
 }
 
+/** Snapshots in use: viewers of the same answers through the same filter share one. */
+export class Snapshots {
+  readonly #inUse = new Map<string, WeakRef<Snapshot>>();
+  readonly #collected = new FinalizationRegistry<string>((key) => {
+    if (this.#inUse.get(key)?.deref() === undefined) this.#inUse.delete(key);
+  });
+
+  /** `parts` are sorted by id; `fingerprint` is theirs. */
+  of(parts: readonly Part[], { filter }: Viewer, fingerprint: string): Snapshot {
+    const key = `${fingerprint}\0${JSON.stringify(filter)}`;
+    const known = this.#inUse.get(key)?.deref();
+    if (known !== undefined) return known;
+    const made = makeSnapshot(parts, filter, fingerprint);
+    this.#inUse.set(key, new WeakRef(made));
+    this.#collected.register(made, key);
+    return made;
+  }
+}
+
 const FACETS = ['tools', 'instructions', 'skills'] as const;
 
 export function fingerprintOf(parts: readonly Part[]): string {
@@ -48,22 +68,27 @@ export function fingerprintOf(parts: readonly Part[]): string {
     .join(' ');
 }
 
-/** `parts` are sorted by id. Nothing is thrown: whatever does not fit becomes a problem. */
-export function makeSnapshot(
+/** Nothing is thrown: whatever does not fit becomes a problem. */
+function makeSnapshot(
   parts: readonly Part[],
-  viewer: Viewer,
+  filter: Viewer['filter'],
   fingerprint: string,
 ): Snapshot {
   const problems: Problem[] = [];
   for (const part of parts) problems.push(...problemsOf(part));
-  const byName = offeredTools(parts, viewer, problems);
+  const byName = offeredTools(parts, filter, problems);
   const skills = parts
     .flatMap(({ registration, skills: answer }) =>
       (answer?.value ?? [])
-        .filter((entry) => passes(viewer.filter.skills, entry.name))
+        .filter((entry) => passes(filter.skills, entry.name))
         .map((entry) => ({ ...entry, source: registration.id })),
     )
-    .toSorted((a, b) => compare(a.name, b.name) || compare(a.source, b.source));
+    .toSorted(
+      by(
+        ({ name }) => name,
+        ({ source }) => source,
+      ),
+    );
   return Object.freeze({
     fingerprint,
     byName,
@@ -77,7 +102,7 @@ export function makeSnapshot(
 /** Tools by the name that the model sees, sorted by it. */
 function offeredTools(
   parts: readonly Part[],
-  viewer: Viewer,
+  filter: Viewer['filter'],
   problems: Problem[],
 ): ReadonlyMap<string, OfferedTool> {
   const offered = new Map<string, OfferedTool>();
@@ -107,12 +132,12 @@ function offeredTools(
           `The tool "${tool.id.name}" of "${registration.id}" is left out: "${name}" is already the name of ` +
             `"${offered.get(name)!.tool.id.name}" of "${offered.get(name)!.registration.id}". Rename one of them.`,
         );
-      } else if (passes(viewer.filter.tools, name)) {
+      } else if (passes(filter.tools, name)) {
         offered.set(name, { tool, registration });
       }
     }
   }
-  return new Map([...offered].toSorted(([a], [b]) => compare(a, b)));
+  return new Map([...offered].toSorted(by(([name]) => name)));
 }
 
 /** Static blocks first, then dynamic ones, each in the order of their sources; last, what is missing and why. */
@@ -152,8 +177,3 @@ function problemsOf(part: Part): readonly Problem[] {
     return !seen.has(key) && seen.add(key);
   });
 }
-
-const compare = (a: string, b: string): number => {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
-};

@@ -1,7 +1,6 @@
 import {
   PatchbayError,
   problemFrom,
-  toPatchbayError,
   type ActiveSkill,
   type CallOptions,
   type InstructionBlock,
@@ -21,10 +20,10 @@ import { matchesAny } from './pattern.ts';
 import type { Registration } from './registration.ts';
 import { TrackedContext } from './tracked-context.ts';
 import type { Viewer } from './viewer.ts';
+import { LATE, Life, untilAnyOf, waitFor } from './waiting.ts';
 
 /** What a turn needs of its view. */
 export interface TurnHost extends CompilerHost {
-  readonly compileDeadlineMs: number;
   readonly turnIdleMs: number;
   /** The view's own compiler, or one for the turn's scope where something is registered for this very turn. */
   compilerFor(turnId: string): Compiler;
@@ -46,7 +45,7 @@ export class Turn implements TurnView {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #closing: Promise<void> | undefined;
   #release: (() => void) | undefined;
-  readonly #ended = new AbortController();
+  readonly #life = new Life();
   /** Calls in flight: the idle limit does not count while there are any. */
   #busy = 0;
 
@@ -65,7 +64,7 @@ export class Turn implements TurnView {
     if (input.userText !== undefined) this.#userText = input.userText;
     const { signal } = input;
     if (signal === undefined) return;
-    const onAbort = () => void this.close();
+    const onAbort = () => this.#closeUnasked();
     if (signal.aborted) return onAbort();
     signal.addEventListener('abort', onAbort, { once: true });
     const before = this.#release;
@@ -82,21 +81,28 @@ export class Turn implements TurnView {
   async prepare(
     input: { readonly userText?: string; readonly signal?: AbortSignal } = {},
   ): Promise<TurnStep> {
-    return this.#while(async () => {
-      if (input.userText !== undefined) this.#userText = input.userText;
-      const wait = {
-        deadlineMs: this.#host.compileDeadlineMs,
-        ...(input.signal === undefined ? {} : { signal: input.signal }),
-      };
-      const compiled = await this.#host.compilerFor(this.turnId).compile(wait);
-      const problems: Problem[] = [];
-      const contributions = await this.#contributions(problems, input.signal);
-      const hidden = contributions.flatMap(({ hide }) => hide ?? []);
-      this.#hidden = hidden;
-      const added = contributions.flatMap(({ instructions }) => instructions ?? []);
-      const active = contributions.flatMap(({ active: skills }) => skills ?? []);
-      return this.#put(compiled, { hidden, added, active, problems });
-    });
+    return this.#while(
+      async () => (await waitFor(this.#prepare(input), Infinity, this.#life)) as TurnStep,
+    );
+  }
+
+  async #prepare(input: {
+    readonly userText?: string;
+    readonly signal?: AbortSignal;
+  }): Promise<TurnStep> {
+    if (input.userText !== undefined) this.#userText = input.userText;
+    const wait = {
+      deadlineMs: this.#host.compileDeadlineMs,
+      ...(input.signal === undefined ? {} : { signal: input.signal }),
+    };
+    const compiled = await this.#host.compilerFor(this.turnId).compile(wait);
+    const problems: Problem[] = [];
+    const contributions = await this.#contributions(problems, input.signal);
+    const hidden = contributions.flatMap(({ hide }) => hide ?? []);
+    this.#hidden = hidden;
+    const added = contributions.flatMap(({ instructions }) => instructions ?? []);
+    const active = contributions.flatMap(({ active: skills }) => skills ?? []);
+    return this.#put(compiled, { hidden, added, active, problems });
   }
 
   readonly callTool = async (
@@ -146,11 +152,16 @@ export class Turn implements TurnView {
     return this.close();
   }
 
+  /** Its signal or the idle limit ended it: nobody is there to be told what went wrong. */
+  #closeUnasked(): void {
+    this.close().catch((error: unknown) => this.#host.problem(problemFrom(this.turnId, error)));
+  }
+
   async #end(): Promise<void> {
     clearTimeout(this.#timer);
     this.#viewer.activity.end();
     this.#release?.();
-    this.#ended.abort(new PatchbayError('closed', `The turn "${this.turnId}" has ended.`));
+    this.#life.end(new PatchbayError('closed', `The turn "${this.turnId}" has ended.`));
     await this.#host.ended(this);
   }
 
@@ -170,7 +181,7 @@ export class Turn implements TurnView {
   #rest(): void {
     if (this.#closing !== undefined || this.#busy > 0) return;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.close(), this.#host.turnIdleMs);
+    this.#timer = setTimeout(() => this.#closeUnasked(), this.#host.turnIdleMs);
     // A turn that nobody ended does not keep the program alive.
     (this.#timer as { unref?: () => void }).unref?.();
   }
@@ -201,44 +212,21 @@ export class Turn implements TurnView {
     problems: Problem[],
     signal: AbortSignal | undefined,
   ): Promise<TurnContribution | undefined> {
-    const controller = new AbortController();
-    const stop = () => controller.abort(signal?.reason);
-    signal?.addEventListener('abort', stop, { once: true });
-    const peers = this.#host.peers(this.#viewer, [registration]);
-    const context = new TrackedTurn(
-      this.#viewer,
-      peers,
-      controller.signal,
-      this.turnId,
-      this.#userText,
-    );
-    let timer: ReturnType<typeof setTimeout> | undefined;
+    const until = untilAnyOf(signal, this.#life);
+    const peers = this.#host.peers({ viewer: this.#viewer, asking: [registration] });
+    const context = new TrackedTurn(this.#viewer, peers, until.signal, this.turnId, this.#userText);
+    const ms = this.#host.compileDeadlineMs;
     try {
-      const late = new Promise<never>((_, reject) => {
-        timer = setTimeout(() => {
-          const seconds = this.#host.compileDeadlineMs / 1000;
-          reject(
-            new PatchbayError(
-              'source-slow',
-              `"${registration.id}" took more than ${seconds} s to prepare the turn; it goes on without it.`,
-            ),
-          );
-          controller.abort();
-        }, this.#host.compileDeadlineMs);
-        signal?.addEventListener('abort', () => reject(toPatchbayError(signal.reason, 'aborted')), {
-          once: true,
-        });
-      });
-      late.catch(() => undefined);
-      const contribution = await Promise.race([
-        registration.capability.prepareTurn!(context),
-        late,
-      ]);
+      const asked = registration.capability.prepareTurn!(context);
+      const contribution = await waitFor(asked, ms, until.life);
       problems.push(...context.reported);
-      return contribution;
+      if (contribution !== LATE) return contribution;
+      const text = `"${registration.id}" took more than ${ms / 1000} s to prepare the turn; it goes on without it.`;
+      const late = new PatchbayError('source-slow', text);
+      until.end(late);
+      throw late;
     } finally {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', stop);
+      until.release();
     }
   }
 

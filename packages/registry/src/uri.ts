@@ -35,10 +35,13 @@ export function parseUri(uri: string): RoutedUri {
 function refuseTraversal(uri: string, part: string): void {
   let text = part;
   for (let round = 0; round < DECODE_ROUNDS; round++) {
-    if (Array.from(text).some(isForbidden))
+    // What becomes a dot, a slash or a backslash where text is normalized counts as one.
+    const plain = text.normalize('NFKC');
+    if (Array.from(plain).some(isForbidden))
       throw invalid(uri, 'it contains a backslash or a control character');
-    if (text.split('/').some((segment) => segment === '..')) throw invalid(uri, 'it contains ".."');
-    const next = text.includes('%') ? decode(uri, text) : text;
+    if (plain.split('/').includes('..')) throw invalid(uri, 'it contains ".."');
+    // What was encoded once may contain a `%` that stands for itself.
+    const next = round === 0 ? decode(uri, text) : decodeAscii(text);
     if (next === text) return;
     text = next;
   }
@@ -54,6 +57,11 @@ function decode(uri: string, text: string): string {
     throw invalid(uri, 'its percent-encoding is broken', cause);
   }
 }
+
+const decodeAscii = (text: string): string =>
+  text.replaceAll(/%([0-7][0-9a-f])/gi, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
 
 function invalid(uri: string, why: string, cause?: unknown): PatchbayError {
   return new PatchbayError(

@@ -17,13 +17,13 @@ import { ResourceRouter } from './resource-router.ts';
 import { SlashCommands } from './slash-commands.ts';
 import { Turn, type TurnHost } from './turn.ts';
 import { makeViewer, type Viewer } from './viewer.ts';
+import { Life, type Until } from './waiting.ts';
 
 /** What a view needs of the registry. */
 export interface ViewHost extends CompilerHost {
-  readonly compileDeadlineMs: number;
   readonly turnIdleMs: number;
   hasTurn(session: string | undefined, turn: string): boolean;
-  changes(scope: Scope, signal: AbortSignal): AsyncIterable<ChangeEvent>;
+  changes(scope: Scope, ...until: readonly Until[]): AsyncIterable<ChangeEvent>;
   /** Closes what was registered for one turn. */
   turnEnded(scope: Scope): Promise<void>;
   viewClosed(view: View): void;
@@ -39,10 +39,11 @@ export class View implements ExtensionView {
   readonly #host: ViewHost;
   readonly #compiler: Compiler;
   readonly #turns = new Map<string, { readonly turn: Turn; compiler?: Compiler }>();
-  readonly #closed = new AbortController();
+  readonly #life = new Life();
   #closing: Promise<void> | undefined;
 
-  constructor(viewer: Viewer, host: ViewHost) {
+  constructor(of: Omit<Viewer, 'key' | 'ended' | 'view'>, host: ViewHost) {
+    const viewer = makeViewer({ ...of, ended: this.#life, view: this });
     this.#viewer = viewer;
     this.#host = host;
     this.scope = viewer.scope;
@@ -79,15 +80,13 @@ export class View implements ExtensionView {
       ...this.scope,
       ...(session === undefined ? {} : { turn: turnId }),
     });
-    const viewer: Viewer = { ...this.#viewer, scope };
-    const host: TurnHost = this.#turnHost();
-    const turn = new Turn(turnId, viewer, input, host);
+    const turn = new Turn(turnId, { ...this.#viewer, scope }, input, this.#turnHost());
     if (input.signal?.aborted !== true) this.#turns.set(turnId, { turn });
     return turn;
   }
 
   changes(options: { readonly signal?: AbortSignal } = {}): AsyncIterable<ChangeEvent> {
-    return this.#host.changes(this.scope, either(this.#closed.signal, options.signal));
+    return this.#host.changes(this.scope, options.signal, this.#life);
   }
 
   close(): Promise<void> {
@@ -100,7 +99,7 @@ export class View implements ExtensionView {
   }
 
   async #end(): Promise<void> {
-    this.#closed.abort(new PatchbayError('closed', 'The view was closed.'));
+    this.#life.end(new PatchbayError('closed', 'The view was closed.'));
     await Promise.all([...this.#turns.values()].map(({ turn }) => turn.close()));
     this.#host.viewClosed(this);
   }
@@ -129,9 +128,4 @@ export class View implements ExtensionView {
     };
     return Object.assign(Object.create(host) as ViewHost, own);
   }
-}
-
-/** Aborted when one of the two is. Lives as long as the listener that gets it. */
-function either(a: AbortSignal, b: AbortSignal | undefined): AbortSignal {
-  return b === undefined ? a : AbortSignal.any([a, b]);
 }

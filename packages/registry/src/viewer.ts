@@ -3,6 +3,7 @@ import { describeScope, type Identity, type Scope } from '@patchbay/protocols';
 import type { Activity } from './activity.ts';
 import { matchesAny } from './pattern.ts';
 import type { VersionedState } from './session-state.ts';
+import type { Life } from './waiting.ts';
 
 /** Names to keep and names to leave out; `*` matches any run of characters. `exclude` wins. */
 export interface NameFilter {
@@ -13,9 +14,9 @@ export interface NameFilter {
 /** Narrows what a view shows. It can take away, never add: of several filters a name has to pass every one. */
 export interface ViewFilter {
   /** By the name that a model sees: `github__*`. */
-  readonly tools?: NameFilter | readonly NameFilter[];
+  readonly tools?: NameFilter | readonly NameFilter[] | undefined;
   /** By the skill's name. */
-  readonly skills?: NameFilter | readonly NameFilter[];
+  readonly skills?: NameFilter | readonly NameFilter[] | undefined;
 }
 
 /** Who looks: everything that two views must have in common to see the same. */
@@ -25,6 +26,10 @@ export interface Viewer {
   readonly filter: ViewFilter;
   readonly state: VersionedState;
   readonly activity: Activity;
+  /** Over when the view has ended: its compiles and calls end with it. */
+  readonly ended: Life;
+  /** The view: whoever still uses what it gave keeps it, so that it is ended with its scope. */
+  readonly view: object;
   /** Equal for viewers that see the same registrations through the same filter. Without the identity. */
   readonly key: string;
 }

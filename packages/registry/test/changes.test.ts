@@ -111,10 +111,24 @@ it('survives a source whose stream fails', async () => {
   });
   const good = observable('good');
   registry.register(good);
-  const seen = take(registry.changes(), 1);
+  const seen = take(registry.changes(), 2);
   good.emit('tools_changed');
-  expect(await seen).toEqual(['good tools_changed']);
+  // What the broken one would have told by now nobody knows: its readers look again.
+  expect((await seen).toSorted()).toEqual(['bad status_changed', 'good tools_changed']);
   expect(problems).toEqual(['bad']);
+});
+
+it('ends with its scope, after what it still has to tell', async () => {
+  await using registry = new ExtensionRegistry();
+  registry.register({ id: 'mine' }, { session: 's' });
+  const all = async (stream: AsyncIterable<ChangeEvent>) => await take(stream, Infinity);
+  const session = all(registry.changes({ session: 's', agent: 'a' }));
+  const pool = all(registry.changes());
+  await registry.close({ session: 's' });
+  expect(await session).toEqual(['mine unregistered']);
+  registry.register({ id: 'late' });
+  await registry.close();
+  expect(await pool).toEqual(['late registered', 'late unregistered']);
 });
 
 it('ends a stream whose signal aborts', async () => {

@@ -1,22 +1,16 @@
 import {
+  describeScope,
+  normalizeScope,
   scopeCovers,
+  scopeDepth,
   type Capability,
   type RegistrationScope,
   type Scope,
 } from '@patchbay/protocols';
-import { ExtensionRegistry } from '@patchbay/registry';
+import { ExtensionRegistry, type RegistrationHandle } from '@patchbay/registry';
 import { describe, expect, it } from 'vitest';
 
-/** Repeatable numbers (mulberry32). */
-function random(seed: number) {
-  let state = seed;
-  return (below: number) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) % below;
-  };
-}
+import { random, seed } from './random.ts';
 
 const SESSIONS = ['s1', 's2'];
 const AGENTS = ['coder', 'coder/sub', 'coderx', 'writer'];
@@ -36,48 +30,78 @@ const askedScopes: readonly Scope[] = everyScope.filter(
   ({ everySession }) => everySession !== true,
 );
 
-/** The rules of DESIGN "Scopes", written as simply as they can be. */
-function model(
-  registered: readonly { readonly id: string; readonly at: RegistrationScope }[],
-  asking: Scope,
-): string[] {
-  const agrees = (at: RegistrationScope) =>
+interface Registered {
+  readonly capability: Capability;
+  readonly at: RegistrationScope;
+  readonly shows: (scope: Scope) => boolean;
+}
+
+/** The rules of DESIGN "Scopes", written as simply as they can be: what of one id is seen, and what it shadows. */
+function model(all: readonly Registered[], asking: Scope): readonly (readonly Registered[])[] {
+  const agrees = ({ at }: Registered) =>
     (at.session === undefined || at.session === asking.session) &&
     (at.turn === undefined || at.turn === asking.turn) &&
     (at.agent === undefined || `${asking.agent ?? ''}/`.startsWith(`${at.agent}/`));
-  return [...new Set(registered.filter(({ at }) => agrees(at)).map(({ id }) => id))].toSorted();
+  const depth = ({ at: { turn, agent, session } }: Registered) =>
+    [turn ? 1 : 0, agent?.split('/').length ?? 0, session ? 1 : 0].join('');
+  const deepestFirst = all.filter(agrees).toSorted((a, b) => depth(b).localeCompare(depth(a)));
+  const ids = [...new Set(deepestFirst.map(({ capability }) => capability.id))].toSorted();
+  return ids.map((id) => deepestFirst.filter(({ capability }) => capability.id === id));
 }
 
+const everything = (capability: Capability): capability is Capability => capability !== undefined;
+
 describe('scopes', () => {
-  const seed = Number(process.env['SEED'] ?? Date.now() % 1e9);
   it(`show what the model says, for any registrations and any scope (SEED=${seed})`, async () => {
     const pick = random(seed);
     for (let round = 0; round < 40; round++) {
       await using registry = new ExtensionRegistry();
-      const registered = new Map<
-        string,
-        { id: string; at: RegistrationScope; handle: { close(): Promise<void> } }
-      >();
+      const registered = new Map<string, Registered & { readonly handle: RegistrationHandle }>();
       for (let step = 0; step < 30; step++) {
         const at = everyScope[pick(everyScope.length)]!;
         const id = `c${pick(6)}`;
         const key = JSON.stringify([id, at]);
         const known = registered.get(key);
-        if (known === undefined)
-          registered.set(key, { id, at, handle: registry.register({ id }, at) });
-        else {
+        if (known === undefined) {
+          const shyOf = askedScopes[pick(askedScopes.length)]!;
+          const shows =
+            pick(3) > 0 ? () => true : (scope: Scope) => !scopeCovers(shyOf, normalizeScope(scope));
+          const capability = { id, visible: shows };
+          const handle = registry.register(capability, at);
+          registered.set(key, { capability, at, shows, handle });
+        } else {
           await known.handle.close();
           registered.delete(key);
         }
       }
       const all = [...registered.values()];
       for (const asking of askedScopes) {
-        const seen = registry.query(asking, (c): c is Capability => c !== undefined);
-        expect(
-          seen.map(({ id }) => id),
-          JSON.stringify(asking),
-        ).toEqual(model(all, asking));
+        const seen = registry.query(asking, everything);
+        const winners = model(all, asking).map(([first]) => first!);
+        const shown = winners.filter(({ shows }) => shows(asking));
+        const where = JSON.stringify(asking);
+        expect(seen, where).toEqual(shown.map(({ capability }) => capability));
+        for (const { at } of shown) {
+          expect(at.session ?? asking.session, `${where}: of this tenant`).toBe(asking.session);
+          expect(scopeDepth(at), `${where}: not from deeper`).toBeLessThanOrEqual(
+            scopeDepth(asking),
+          );
+        }
       }
+      const rows = all.map((one) => {
+        const [first, ...shadowed] = model(all, one.at).find((same) => same.includes(one))!;
+        return {
+          id: one.capability.id,
+          scope: describeScope(one.at),
+          status: { state: 'ready' },
+          shadows: first === one ? shadowed.map(({ at }) => describeScope(at)) : [],
+          hidden: first !== one || !one.shows(one.at),
+        };
+      });
+      const key = ({ id, scope }: { readonly id: string; readonly scope: string }) => id + scope;
+      const byKey = <T extends Parameters<typeof key>[0]>(list: readonly T[]) =>
+        list.toSorted((a, b) => key(a).localeCompare(key(b)));
+      expect(byKey(registry.inspect())).toEqual(byKey(rows));
     }
   });
 
@@ -87,8 +111,7 @@ describe('scopes', () => {
     registry.register(pool);
     registry.register(session, { session: 's' });
     registry.register(agent, { session: 's', agent: 'a' });
-    const seen = (scope: Scope) =>
-      registry.query(scope, (c): c is Capability => c !== undefined)[0];
+    const seen = (scope: Scope) => registry.query(scope, everything)[0];
     expect(seen({})).toBe(pool);
     expect(seen({ session: 't' })).toBe(pool);
     expect(seen({ session: 's' })).toBe(session);
@@ -138,8 +161,7 @@ describe('scopes', () => {
   it('let a capability hide itself but never show itself', async () => {
     await using registry = new ExtensionRegistry();
     registry.register({ id: 'x', visible: ({ agent }) => agent !== 'writer' }, { session: 's' });
-    const sees = (scope: Scope) =>
-      registry.query(scope, (c): c is Capability => c !== undefined).length;
+    const sees = (scope: Scope) => registry.query(scope, everything).length;
     expect([
       sees({ session: 's' }),
       sees({ session: 's', agent: 'writer' }),
@@ -157,6 +179,15 @@ describe('scopes', () => {
     );
     await registry.close({ session: 's' });
     registry.view({ session: 's' }, { identity: { id: 'bob' } });
+  });
+
+  it('refuse an identity without an id: its answers would be those of nobody', async () => {
+    await using registry = new ExtensionRegistry();
+    for (const id of ['', undefined as unknown as string]) {
+      expect(() => registry.view({ session: 's' }, { identity: { id } })).toThrow(
+        expect.objectContaining({ code: 'invalid-id' }),
+      );
+    }
   });
 
   it('report a capability that implements half a protocol', async () => {

@@ -1,5 +1,5 @@
 import { changeSource, defineTool, type ChangeObservable } from '@patchbay/protocols';
-import { ExtensionRegistry } from '@patchbay/registry';
+import { CombinedCapability, ExtensionRegistry } from '@patchbay/registry';
 import { describeCapability, describeChangeObservable } from '@patchbay/testkit/vitest';
 
 /** A capability whose changes come through what `protocols` offers for that. */
@@ -19,6 +19,13 @@ function lamp(listeners: Set<() => void> = new Set()) {
 
 describeCapability('a capability with a changeSource', {
   create: async () => ({ capability: lamp }),
+});
+
+describeCapability('a combined capability', {
+  create: async () => ({
+    capability: () =>
+      new CombinedCapability('room', [lamp(), new CombinedCapability('corner', [{ id: 'chair' }])]),
+  }),
 });
 
 describeChangeObservable('changeSource', {

@@ -5,12 +5,13 @@ import {
   type Capability,
   type ChangeObservable,
   type CompileContext,
+  type CompiledView,
   type Problem,
   type Tool,
   type ToolResult,
 } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 
 const tool = (capability: string, name: string, call: () => string = () => name): Tool =>
   defineTool({ capability, name, description: name, call });
@@ -164,6 +165,115 @@ describe('compile', () => {
       .compile();
     expect(narrowed.instructions[0]?.text).toBe('a');
     expect(narrowed.skills.map(({ name }) => name)).toEqual(['a']);
+  });
+
+  it('follows what was read through a chain of capabilities, at every compile, though nobody listens', async () => {
+    await using registry = new ExtensionRegistry();
+    const asked: string[] = [];
+    const told: string[] = ['one'];
+    const source = changeSource('z-skills');
+    registry.register({
+      id: 'z-skills',
+      revision: source.revision,
+      changes: source.subscribe,
+      listSkills: async () => {
+        asked.push('skills');
+        return told.map((name) => ({ uri: `skill://${name}`, name, description: '', origin: '' }));
+      },
+      openSkill: async () => undefined,
+      skillExists: async () => false,
+    });
+    registry.register({
+      id: 'm-commands',
+      listCommands: async ({ peers }: CompileContext) => {
+        asked.push('commands');
+        const skills = await peers.skills();
+        return skills.map(({ entry: { name } }) => ({
+          name,
+          description: '',
+          origin: '',
+          kind: 'skill',
+        }));
+      },
+      getCommand: async () => ({ messages: [] }),
+    });
+    registry.register({
+      id: 'a-text',
+      instructions: async ({ peers }) => {
+        asked.push('text');
+        const commands = await peers.commands();
+        return [
+          { source: 'a', kind: 'static', text: commands.map(({ entry }) => entry.name).join() },
+        ];
+      },
+    });
+    registry.register(board('other', 'x'));
+    const view = registry.view({ session: 's' });
+    const text = async () => (await view.compile()).instructions[0]?.text;
+    expect(await text()).toBe('one');
+    expect(await text()).toBe('one');
+    expect(asked.toSorted()).toEqual(['commands', 'skills', 'text']);
+    told.push('two');
+    source.emit('skills_changed');
+    expect(await text()).toBe('one,two');
+    expect(asked.toSorted()).toEqual(['commands', 'commands', 'skills', 'skills', 'text', 'text']);
+  });
+
+  it('gives the same bytes for the same sources, in whatever order they are registered, also made anew', async () => {
+    const sources = ['b', 'a', 'd', 'c'].map((id) => ({
+      id,
+      tools: async () => [tool(id, 'two'), tool(id, 'one')],
+      instructions: async () => [
+        { source: id, kind: 'dynamic' as const, text: `${id} now` },
+        { source: id, kind: 'static' as const, text: `${id} always` },
+      ],
+      listSkills: async () => [
+        { uri: `skill://${id}/s`, name: 's', description: id, origin: id },
+        { uri: `skill://${id}/r`, name: 'r', description: id, origin: id },
+      ],
+      openSkill: async () => undefined,
+      skillExists: async () => false,
+    }));
+    const bytes = async (order: typeof sources) => {
+      await using registry = new ExtensionRegistry();
+      for (const source of order) registry.register(source);
+      const view = registry.view();
+      const text = ({ tools, instructions, skills }: CompiledView) =>
+        JSON.stringify([tools, instructions, skills]);
+      const first = text(await view.compile());
+      // A list that is made anew and says the same.
+      const other = registry.register({ id: 'e' });
+      expect(text(await view.compile())).toBe(first);
+      await other.close();
+      expect(text(await view.compile())).toBe(first);
+      return first;
+    };
+    const first = await bytes(sources);
+    expect(await bytes(sources.toReversed())).toBe(first);
+    expect(await bytes(sources.toSorted((a, b) => (a.id < b.id ? -1 : 1)))).toBe(first);
+  });
+
+  it('waits once for a source that hangs: later compiles, and other sessions, go on without it at once', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    await using registry = new ExtensionRegistry(quiet());
+    let asked = 0;
+    registry.register({ id: 'hangs', tools: () => (asked++, new Promise(() => undefined)) });
+    registry.register(board('fast', 'x'));
+    const turn = registry.view({ session: 's' }).beginTurn();
+    const first = turn.prepare();
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(names(await first)).toEqual(['fast__x']);
+    const again = Promise.all([
+      turn.prepare(),
+      registry.view({ session: 't' }).beginTurn().prepare(),
+    ]);
+    await vi.advanceTimersByTimeAsync(0);
+    for (const step of await again) {
+      expect(names(step)).toEqual(['fast__x']);
+      expect(step.problems).toMatchObject([{ source: 'hangs', code: 'source-slow' }]);
+    }
+    expect(asked).toBe(1);
   });
 
   it('ends although two capabilities read each other', async () => {

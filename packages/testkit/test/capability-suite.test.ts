@@ -47,6 +47,15 @@ prove(capabilitySuite, () => ({ capability: lamp() }), {
     subject: broken({ listSkills: async () => [] }),
     says: /openSkill/,
   },
+  'has children with ids of their own, and is none of them': {
+    subject: () => {
+      const children: AnyCapability[] = [];
+      const itself = lamp({ children });
+      children.push(itself);
+      return { capability: () => itself };
+    },
+    says: /may not contain itself: lamp > lamp/,
+  },
   'defines each tool, frozen, with a schema of an object': {
     subject: broken({ tools: async () => [{ ...light, definition: { ...light.definition } }] }),
     says: /not frozen/,

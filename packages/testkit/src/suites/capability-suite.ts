@@ -1,4 +1,5 @@
 import {
+  compositionOf,
   exposedToolName,
   isToolSource,
   missingMethods,
@@ -54,6 +55,10 @@ export const capabilitySuite: Suite<CapabilitySubject> = {
     }),
     requires('has every method of the protocols that it shows', async (capability) => {
       ensureEqual(missingMethods(capability), [], 'Missing methods');
+    }),
+    requires('has children with ids of their own, and is none of them', async (capability) => {
+      for (const { capability: part } of compositionOf(capability))
+        ensure(isText(part.id), `The id of one of its children is ${show(part.id)}, not a text`);
     }),
     requires('defines each tool, frozen, with a schema of an object', async (capability) => {
       for (const { definition } of await toolsOf(capability, testContext())) {
