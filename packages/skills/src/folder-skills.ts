@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises';
-import { join, sep } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 
-import { FileWatcher, type FileChange, type FileLook } from '@patchbay/files';
+import { FileWatcher, type FileChange } from '@patchbay/files';
 import {
   changeSource,
   PatchbayError,
@@ -18,7 +18,18 @@ import {
 } from '@patchbay/protocols';
 
 import { SERVERS_FILE, statSkill, type FoundSkill } from './found-skill.ts';
+import { mapBounded } from './map-bounded.ts';
 import { scanSkills, type ScanOptions } from './scan.ts';
+import {
+  areLost,
+  FreeUris,
+  isLost,
+  lookOf,
+  NOTHING,
+  seenOf,
+  urisOf,
+  type Seen,
+} from './seen-skills.ts';
 import { listSkillFiles, readSkillFile } from './skill-files.ts';
 import {
   SkillReader,
@@ -44,29 +55,10 @@ export interface FolderSkillsOptions
   readonly debounceMs?: number | undefined;
 }
 
-/** Where a look was, and what it met there beside skills. */
-interface Around extends Pick<FileLook, 'folders' | 'ways'> {
-  readonly problems: readonly Problem[];
-}
-
-/** What a look gave. */
-interface Seen {
-  readonly around: Around;
-  /** In the order of the roots, then of the paths. */
-  readonly known: readonly KnownSkill[];
-  readonly entries: readonly SkillEntry[];
-  readonly byUri: ReadonlyMap<string, KnownSkill>;
-  readonly problems: readonly Problem[];
-}
-
-const NOTHING: Seen = {
-  around: { folders: new Map(), ways: [], problems: [] },
-  known: [],
-  entries: [],
-  byUri: new Map(),
-  problems: [],
-};
-
+/** By so much the times of a file system may be behind the clock. */
+const CLOCK_STEP_MS = 10;
+/** Files that are open at a time. */
+const MAX_OPEN = 32;
 /** A drive may give no events and not say so: no look at everything is believed for longer, whatever the watcher says. */
 const BELIEVED_MS = 2_000;
 /** Some editors remove a file before they write it anew: what is gone is looked for once more before it is. */
@@ -89,8 +81,7 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
   #watcher: FileWatcher | undefined;
   /** URIs by SKILL.md, as they were when changes were last told. */
   #told: ReadonlyMap<string, string> | undefined;
-  /** Entries that have another URI because of their neighbours. */
-  readonly #renamed = new WeakMap<SkillEntry, SkillEntry>();
+  readonly #uris = new FreeUris();
   #looking: Promise<Seen> | undefined;
   #next: Promise<Seen> | undefined;
 
@@ -119,6 +110,8 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
     const { id, poll, debounceMs } = this.#options;
     const looked = this.#lookedAt >= 0;
     this.#told = looked ? urisOf(this.#seen) : undefined;
+    // Where nobody has looked before, what is written from now on is news all the same.
+    const since = Date.now() - CLOCK_STEP_MS;
     const watcher = new FileWatcher({
       source: id,
       poll,
@@ -126,8 +119,9 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
       known: looked ? lookOf(this.#seen) : undefined,
       look: async (fired) => {
         const seen = await this.#look(fired);
+        const first = this.#told === undefined;
         this.#told ??= urisOf(seen);
-        return lookOf(seen);
+        return lookOf(seen, first ? since : undefined);
       },
       onChange: (changes) => this.#tell(changes, emit),
     });
@@ -228,7 +222,7 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
     const now = known.map((item) => read.get(item) ?? item);
     return again.some((item) => isLost(item, read.get(item)))
       ? undefined
-      : this.#seenOf(now, around);
+      : seenOf(now, around, this.#uris);
   }
 
   async #lookAtAll(before: readonly KnownSkill[], patient = true): Promise<Seen> {
@@ -250,10 +244,8 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
         problems.push(twice(id, item.skill, first.skill));
     }
     const known = new Map(before.map((item) => [item.found.file, item]));
-    const read = await Promise.all(
-      [...homes.values()].map(({ root, skill }) =>
-        this.#reader.read(skill, root, known.get(skill.file)),
-      ),
+    const read = await mapBounded([...homes.values()], MAX_OPEN, ({ root, skill }) =>
+      this.#reader.read(skill, root, known.get(skill.file)),
     );
     if (patient && (await areLost(before, read))) {
       await after(REWRITE_MS);
@@ -270,45 +262,8 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
       ...asked.roots.map(({ folder }) => folder),
       ...scans.flatMap(({ links }) => links),
     ];
-    return this.#seenOf(sorted, { folders, ways, problems });
+    return seenOf(sorted, { folders, ways, problems }, this.#uris);
   }
-
-  #seenOf(known: readonly KnownSkill[], around: Around): Seen {
-    const byUri = new Map<string, KnownSkill>();
-    const entries: SkillEntry[] = [];
-    for (const item of known) {
-      if (item.entry === undefined) continue;
-      const entry = this.#under(freeUri(item.entry.uri, item.found.path, byUri), item.entry);
-      byUri.set(entry.uri, item);
-      entries.push(entry);
-    }
-    const problems = [...around.problems, ...known.flatMap((item) => item.problems)];
-    return { around, known, entries, byUri, problems };
-  }
-
-  /** The same object for the same entry and URI. */
-  #under(uri: string, entry: SkillEntry): SkillEntry {
-    if (entry.uri === uri) return entry;
-    const before = this.#renamed.get(entry);
-    if (before?.uri === uri) return before;
-    const renamed = Object.freeze({ ...entry, uri });
-    this.#renamed.set(entry, renamed);
-    return renamed;
-  }
-}
-
-/** Two skills of one name in one source: the second is reached by as much of its path as tells it from the others. */
-function freeUri(own: string, path: string, taken: ReadonlyMap<string, unknown>): string {
-  if (!taken.has(own)) return own;
-  const parts = path.split(sep).filter((part) => part !== '');
-  const uris = parts.map((_, i) => {
-    const way = parts
-      .slice(-1 - i)
-      .map(encodeURIComponent)
-      .join('/');
-    return `skill://${way}/SKILL.md`;
-  });
-  return uris.find((uri) => !taken.has(uri)) ?? own;
 }
 
 function twice(source: string, skill: FoundSkill, first: FoundSkill): Problem {
@@ -319,37 +274,6 @@ function twice(source: string, skill: FoundSkill, first: FoundSkill): Problem {
     message: `${skill.path} is the same skill as ${first.path}; it is listed once. Remove one of the links.`,
     file: skill.file,
   };
-}
-
-const lookOf = ({ known, around: { folders, ways } }: Seen): FileLook => ({
-  files: new Map(known.map(({ found }) => [found.file, found.stamp])),
-  folders,
-  ways,
-});
-
-const urisOf = ({ byUri }: Seen): ReadonlyMap<string, string> =>
-  new Map([...byUri].map(([uri, { found }]) => [found.file, uri]));
-
-/** Whether what was a skill is none now. */
-const isLost = (before: KnownSkill, now: KnownSkill | undefined): boolean =>
-  before.entry !== undefined && now?.entry === undefined;
-
-/** Whether a skill is lost whose folder is still there: its file may be in the middle of being written. */
-async function areLost(
-  before: readonly KnownSkill[],
-  now: readonly KnownSkill[],
-): Promise<boolean> {
-  const byFile = new Map(now.map((item) => [item.found.file, item]));
-  const lost = before.filter((item) => isLost(item, byFile.get(item.found.file)));
-  const there = await Promise.all(lost.map(({ found }) => isFolder(found.path)));
-  return there.includes(true);
-}
-
-async function isFolder(path: string): Promise<boolean> {
-  return stat(path).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
 }
 
 async function isFile(path: string): Promise<boolean> {
