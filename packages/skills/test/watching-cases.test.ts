@@ -87,7 +87,7 @@ describe('what is not watched', () => {
   let project: Project;
   beforeAll(async () => {
     project = await reported('openclaw-6429', '600');
-  });
+  }, 60_000);
   afterAll(() => project[Symbol.asyncDispose]());
 
   it('openclaw-6429: packages and environments in a skill cost no handle and are not heard', async () => {
@@ -151,10 +151,10 @@ describe('what is removed', () => {
       localSkills({ id: 'user', folder: project.at('~user'), precedence: 20, debounceMs: 50 }),
     );
     const view = registry.view({ session: 's' });
-    const end = new AbortController();
-    const events = view.changes({ signal: end.signal })[Symbol.asyncIterator]();
     const shown = async () => (await view.compile()).skills.map(({ source }) => source);
     expect(await shown()).toEqual(['project', 'user']);
+    const end = new AbortController();
+    const events = view.changes({ signal: end.signal })[Symbol.asyncIterator]();
     await project.rename('deploy', '.away');
     expect((await events.next()).value).toMatchObject({ capability: 'project' });
     expect(await shown()).toEqual(['user']);
