@@ -5,11 +5,12 @@ import { parseArgs } from 'node:util';
 
 import { importTime, installSize } from './cases/import.ts';
 import { singleCalls } from './cases/single-call.ts';
+import { watching } from './cases/watching.ts';
 import type { Case } from './case.ts';
 import { measure, type CaseResult, type Limits } from './measure.ts';
 import { table } from './table.ts';
 
-const CASES: readonly Case[] = [importTime, installSize, ...singleCalls];
+const CASES: readonly Case[] = [importTime, installSize, ...singleCalls, ...watching];
 
 const LIMITS: Readonly<Record<'quick' | 'full', Limits>> = {
   quick: { timeMs: 2_000, minRounds: 5, spread: 0.1 },

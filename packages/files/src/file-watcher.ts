@@ -58,8 +58,8 @@ const MAX_ROUNDS = 4;
 
 interface Armed {
   readonly watcher: FSWatcher;
-  /** Device and inode of what is watched. */
-  readonly id: string;
+  /** Device and inode of what is watched, where it was asked for: as long as nothing moves, nobody has to know. */
+  readonly id: string | undefined;
 }
 
 /**
@@ -182,32 +182,25 @@ export class FileWatcher {
     }
     const moved = this.#moved;
     this.#moved = false;
-    const ids = new Map<string, string>();
-    const asked = [...interest.keys()].filter((folder) => moved || !this.#armed.has(folder));
-    await Promise.all(
-      asked.map(async (folder) => {
-        const found = await stat(folder, { bigint: true }).catch(() => undefined);
-        if (found?.isDirectory() === true) ids.set(folder, `${found.dev}:${found.ino}`);
-      }),
-    );
+    const ids = moved ? await idsOf(interest.keys()) : undefined;
     if (this.#closed) return false;
     this.#interest = interest;
     for (const [folder, { watcher, id }] of this.#armed) {
-      if (interest.has(folder) && (!moved || ids.get(folder) === id)) continue;
+      if (interest.has(folder) && (ids === undefined || (id && ids.get(folder) === id))) continue;
       watcher.close();
       this.#armed.delete(folder);
     }
     return this.#watchAll(ids, opened);
   }
 
-  #watchAll(ids: ReadonlyMap<string, string>, opened: Set<string>): boolean {
+  #watchAll(ids: ReadonlyMap<string, string> | undefined, opened: Set<string>): boolean {
     const before = opened.size;
     let complete = true;
     let limit: unknown;
-    for (const [folder, id] of ids) {
+    for (const folder of this.#interest.keys()) {
       if (this.#armed.has(folder)) continue;
       try {
-        this.#armed.set(folder, { watcher: this.#watch(folder), id });
+        this.#armed.set(folder, { watcher: this.#watch(folder), id: ids?.get(folder) });
         opened.add(folder);
       } catch (error) {
         const { code } = error as { readonly code?: unknown };
@@ -220,7 +213,7 @@ export class FileWatcher {
     }
     this.#complete = complete;
     if (limit === undefined) this.#endLimit();
-    else this.#beginLimit(limit, ids.size);
+    else this.#beginLimit(limit, this.#interest.size);
     return opened.size > before;
   }
 
@@ -288,6 +281,18 @@ export class FileWatcher {
     }, ms);
     this.#poll.unref();
   }
+}
+
+/** Device and inode of each folder that is there. */
+async function idsOf(folders: Iterable<string>): Promise<ReadonlyMap<string, string>> {
+  const ids = new Map<string, string>();
+  await Promise.all(
+    [...folders].map(async (folder) => {
+      const found = await stat(folder, { bigint: true }).catch(() => undefined);
+      if (found?.isDirectory() === true) ids.set(folder, `${found.dev}:${found.ino}`);
+    }),
+  );
+  return ids;
 }
 
 function difference(

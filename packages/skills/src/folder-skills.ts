@@ -76,7 +76,7 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
   readonly #reader: SkillReader;
   #seen = NOTHING;
   #revision = 0;
-  /** When the last look at everything began. */
+  /** When the last look at everything was done. */
   #lookedAt = Number.NEGATIVE_INFINITY;
   #watcher: FileWatcher | undefined;
   /** URIs by SKILL.md, as they were when changes were last told. */
@@ -227,7 +227,6 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
 
   async #lookAtAll(before: readonly KnownSkill[], patient = true): Promise<Seen> {
     const { id, roots } = this.#options;
-    const lookedAt = performance.now();
     const asked = await roots();
     const scans = await Promise.all(
       asked.roots.map(async (root) => {
@@ -251,7 +250,7 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
       await after(REWRITE_MS);
       return this.#lookAtAll(before, false);
     }
-    this.#lookedAt = lookedAt;
+    this.#lookedAt = performance.now();
     // In the order of the roots, then of the paths: it decides which of two keeps a name.
     const order = new Map(asked.roots.map((root, i) => [root, i]));
     const sorted = read.toSorted(

@@ -75,7 +75,7 @@ function freeUri(own: string, path: string, taken: ReadonlyMap<string, unknown>)
 /** For a watcher. With `before`, in milliseconds, as if nobody had seen what was changed since. */
 export const lookOf = (
   { known, around: { folders, ways } }: Seen,
-  before = Number.POSITIVE_INFINITY,
+  before: number = Number.POSITIVE_INFINITY,
 ): FileLook => ({
   files: new Map(
     known
