@@ -38,8 +38,10 @@ export interface FileWatcherOptions {
   readonly look: (fired?: readonly string[]) => Promise<FileLook>;
   /** Told once for each batch of changes, with all of it, after the look that found it. */
   readonly onChange: (changes: readonly FileChange[]) => void;
-  /** A look that was made before: what is different at the first one is a change. Default: nothing is known. */
-  readonly known?: FileLook | undefined;
+  /** The files as they are known already: what is different at the first look is a change. Default: nothing is known. */
+  readonly known?: ReadonlyMap<string, string> | undefined;
+  /** Where the look was that `known` is of: watched at once, so that one look is enough to begin. */
+  readonly places?: Pick<FileLook, 'folders' | 'ways'> | undefined;
   /** Looks this often, in milliseconds, and does not wait for events: network and Windows drives give none. Default: events. */
   readonly poll?: number | undefined;
   /** A batch ends when nothing happened for so long, in milliseconds, or after five times as long. Default 500. */
@@ -93,11 +95,11 @@ export class FileWatcher {
 
   constructor(options: FileWatcherOptions) {
     this.#options = options;
-    this.#files = options.known?.files;
+    this.#files = options.known;
   }
 
   /**
-   * Begins: unless a look is known, with one, at once. What is different from it is announced. Resolves when all is watched,
+   * Begins: unless its places are known, with a look at once. What is different from it is announced. Resolves when all is watched,
    * never rejects.
    */
   start(): Promise<void> {
@@ -148,8 +150,8 @@ export class FileWatcher {
   async #lookAgain(): Promise<void> {
     let look: FileLook | undefined;
     const opened = new Set<string>();
-    const { known } = this.#options;
-    if (this.#look === undefined && known !== undefined) await this.#arm(known, opened);
+    const { places } = this.#options;
+    if (this.#look === undefined && places !== undefined) await this.#arm(places, opened);
     // Watches first, then the look that counts: nothing falls between. Mostly the watches are there already.
     for (let round = 0; ; round++) {
       if (this.#closed) return;
@@ -173,7 +175,7 @@ export class FileWatcher {
   }
 
   /** Watches what the look names, and nothing else. Whether there is anything among it that was not `opened` before. */
-  async #arm(look: FileLook, opened: Set<string>): Promise<boolean> {
+  async #arm(look: Pick<FileLook, 'folders' | 'ways'>, opened: Set<string>): Promise<boolean> {
     if (this.#options.poll !== undefined) return false;
     const interest = new Map(look.folders);
     for (const { folder, name } of (await Promise.all(look.ways.map(wayTo))).flat()) {

@@ -101,10 +101,10 @@ describe('a watcher', () => {
     await mkdir(root);
     await writeFile(join(root, 'a'), '1');
     await writeFile(join(root, 'b'), '1');
-    const known = await lookAt(root);
+    const before = await lookAt(root);
     await appendFile(join(root, 'a'), '2');
     await rm(join(root, 'b'));
-    const { next } = await watching({ known });
+    const { next } = await watching({ known: before.files, places: before });
     expect(await next()).toEqual(['changed a', 'removed b']);
   });
 

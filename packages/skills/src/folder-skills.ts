@@ -116,7 +116,8 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
       source: id,
       poll,
       debounceMs,
-      known: looked ? lookOf(this.#seen) : undefined,
+      known: looked ? lookOf(this.#seen).files : undefined,
+      places: looked ? this.#seen.around : undefined,
       look: async (fired) => {
         const seen = await this.#look(fired);
         const first = this.#told === undefined;
