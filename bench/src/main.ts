@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { importTime, installSize } from './cases/import.ts';
 import { manySessions, sessionMemory } from './cases/sessions.ts';
 import { singleCalls } from './cases/single-call.ts';
+import { watching } from './cases/watching.ts';
 import type { Case } from './case.ts';
 import { measure, type CaseResult, type Limits } from './measure.ts';
 import { table } from './table.ts';
@@ -16,6 +17,7 @@ const CASES: readonly Case[] = [
   sessionMemory,
   manySessions,
   ...singleCalls,
+  ...watching,
 ];
 
 const LIMITS: Readonly<Record<'quick' | 'full', Limits>> = {

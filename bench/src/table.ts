@@ -1,11 +1,7 @@
 import type { CaseResult } from './measure.ts';
 import type { Summary } from './statistics.ts';
 
-const number = (value: number) =>
-  value
-    .toPrecision(3)
-    .replace(/\.?0+$/, '')
-    .replace(/e\+?\d+$/, '');
+const number = (value: number) => String(Number(value.toPrecision(3)));
 const show = (value: number) => (value >= 1000 ? value.toFixed(0) : number(value));
 const percent = ({ spread }: Summary) => `±${(spread * 100).toFixed(0)} %`;
 

@@ -40,6 +40,8 @@ export interface FileWatcherOptions {
   readonly onChange: (changes: readonly FileChange[]) => void;
   /** The files as they are known already: what is different at the first look is a change. Default: nothing is known. */
   readonly known?: ReadonlyMap<string, string> | undefined;
+  /** Where the look was that `known` is of: watched at once, so that one look is enough to begin. */
+  readonly places?: Pick<FileLook, 'folders' | 'ways'> | undefined;
   /** Looks this often, in milliseconds, and does not wait for events: network and Windows drives give none. Default: events. */
   readonly poll?: number | undefined;
   /** A batch ends when nothing happened for so long, in milliseconds, or after five times as long. Default 500. */
@@ -58,8 +60,8 @@ const MAX_ROUNDS = 4;
 
 interface Armed {
   readonly watcher: FSWatcher;
-  /** Device and inode of what is watched. */
-  readonly id: string;
+  /** Device and inode of what is watched, where it was asked for: as long as nothing moves, nobody has to know. */
+  readonly id: string | undefined;
 }
 
 /**
@@ -73,9 +75,14 @@ export class FileWatcher {
   readonly #options: FileWatcherOptions;
   readonly #armed = new Map<string, Armed>();
   #interest: ReadonlyMap<string, (name: string) => boolean> = new Map();
+  /** The last look after which everything was watched. */
   #look: FileLook | undefined;
+  /** As they were when changes were last told; before that, when they were first seen. */
+  #files: ReadonlyMap<string, string> | undefined;
   /** Paths at which something happened since the last look; `undefined` as a member: nobody knows where. */
   #fired = new Set<string | undefined>();
+  /** Folders may have been exchanged for others since they were armed. */
+  #moved = false;
   #looking: Promise<void> = Promise.resolve();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #deadline = 0;
@@ -88,9 +95,13 @@ export class FileWatcher {
 
   constructor(options: FileWatcherOptions) {
     this.#options = options;
+    this.#files = options.known;
   }
 
-  /** Begins. What happens after it is resolved is announced; it never rejects. */
+  /**
+   * Begins: unless its places are known, with a look at once. What is different from it is announced. Resolves when all is watched,
+   * never rejects.
+   */
   start(): Promise<void> {
     const { poll } = this.#options;
     if (poll !== undefined) this.#pollEvery(poll);
@@ -120,75 +131,79 @@ export class FileWatcher {
 
   /** One look after the other. */
   #next(): Promise<void> {
-    this.#looking = this.#looking.then(async () => {
-      this.#busy = true;
-      try {
-        await this.#lookAgain();
-      } catch {
-        // It could not even look: whatever it was, everything may be different.
-        this.#hear(undefined);
-      } finally {
-        this.#busy = false;
-      }
-    });
+    this.#looking = this.#busy ? this.#looking.then(() => this.#run()) : this.#run();
     return this.#looking;
   }
 
+  async #run(): Promise<void> {
+    this.#busy = true;
+    try {
+      await this.#lookAgain();
+    } catch {
+      // It could not even look: whatever it was, everything may be different.
+      this.#hear(undefined);
+    } finally {
+      this.#busy = false;
+    }
+  }
+
   async #lookAgain(): Promise<void> {
-    const before = this.#look?.files ?? this.#options.known;
-    let first: FileLook | undefined;
     let look: FileLook | undefined;
-    // Watches first, then the look that counts: nothing falls between. On most days the watches are there already.
-    for (let round = 0; round < MAX_ROUNDS; round++) {
+    const opened = new Set<string>();
+    const { places } = this.#options;
+    if (this.#look === undefined && places !== undefined) await this.#arm(places, opened);
+    // Watches first, then the look that counts: nothing falls between. Mostly the watches are there already.
+    for (let round = 0; ; round++) {
       if (this.#closed) return;
+      if (round === MAX_ROUNDS) {
+        this.#hear(undefined);
+        break;
+      }
       const fired = [...this.#fired].filter((path) => path !== undefined);
-      const everything = round > 0 || this.#fired.has(undefined) || this.#look === undefined;
+      const everything = round > 0 || this.#fired.has(undefined);
       this.#fired = new Set();
       look = await this.#options.look(everything ? undefined : fired);
-      first ??= look;
+      this.#files ??= look.files;
       if (!everything && look.folders === this.#look?.folders) break;
-      if (this.#closed || !(await this.#arm(look))) break;
+      if (this.#closed || !(await this.#arm(look, opened))) break;
     }
     if (this.#closed || look === undefined) return;
+    const changes = difference(this.#files ?? look.files, look.files);
     this.#look = look;
-    const changes = difference(before ?? first!.files, look.files);
+    this.#files = look.files;
     if (changes.length > 0) this.#options.onChange(changes);
   }
 
-  /** Watches what the look names, and nothing else. Whether there is anything new among it. */
-  async #arm(look: FileLook): Promise<boolean> {
+  /** Watches what the look names, and nothing else. Whether there is anything among it that was not `opened` before. */
+  async #arm(look: Pick<FileLook, 'folders' | 'ways'>, opened: Set<string>): Promise<boolean> {
     if (this.#options.poll !== undefined) return false;
     const interest = new Map(look.folders);
     for (const { folder, name } of (await Promise.all(look.ways.map(wayTo))).flat()) {
       const others = interest.get(folder);
       interest.set(folder, (one) => one === name || others?.(one) === true);
     }
-    const ids = new Map<string, string>();
-    await Promise.all(
-      [...interest.keys()].map(async (folder) => {
-        const found = await stat(folder, { bigint: true }).catch(() => undefined);
-        if (found?.isDirectory() === true) ids.set(folder, `${found.dev}:${found.ino}`);
-      }),
-    );
+    const moved = this.#moved;
+    this.#moved = false;
+    const ids = moved ? await idsOf(interest.keys()) : undefined;
     if (this.#closed) return false;
     this.#interest = interest;
     for (const [folder, { watcher, id }] of this.#armed) {
-      if (ids.get(folder) === id) continue;
+      if (interest.has(folder) && (ids === undefined || (id && ids.get(folder) === id))) continue;
       watcher.close();
       this.#armed.delete(folder);
     }
-    return this.#watchAll(ids);
+    return this.#watchAll(ids, opened);
   }
 
-  #watchAll(ids: ReadonlyMap<string, string>): boolean {
-    let opened = false;
+  #watchAll(ids: ReadonlyMap<string, string> | undefined, opened: Set<string>): boolean {
+    const before = opened.size;
     let complete = true;
     let limit: unknown;
-    for (const [folder, id] of ids) {
+    for (const folder of this.#interest.keys()) {
       if (this.#armed.has(folder)) continue;
       try {
-        this.#armed.set(folder, { watcher: this.#watch(folder), id });
-        opened = true;
+        this.#armed.set(folder, { watcher: this.#watch(folder), id: ids?.get(folder) });
+        opened.add(folder);
       } catch (error) {
         const { code } = error as { readonly code?: unknown };
         // Gone since it was seen: what led to it tells.
@@ -200,13 +215,14 @@ export class FileWatcher {
     }
     this.#complete = complete;
     if (limit === undefined) this.#endLimit();
-    else this.#beginLimit(limit, ids.size);
-    return opened;
+    else this.#beginLimit(limit, this.#interest.size);
+    return opened.size > before;
   }
 
   #watch(folder: string): FSWatcher {
     const open = this.#options.watch ?? watch;
-    const watcher = open(folder, { persistent: false }, (_event, name) => {
+    const watcher = open(folder, { persistent: false }, (event, name) => {
+      if (event === 'rename') this.#moved = true;
       // Without a name it can be anything. Under its own name a folder tells that it was moved or removed itself.
       if (name === null || name === basename(folder)) this.#hear(undefined);
       else if (this.#interest.get(folder)?.(name) === true) this.#hear(join(folder, name));
@@ -215,6 +231,7 @@ export class FileWatcher {
       watcher.close();
       if (this.#armed.get(folder)?.watcher === watcher) this.#armed.delete(folder);
       this.#complete = false;
+      this.#moved = true;
       this.#hear(undefined);
     });
     return watcher;
@@ -260,11 +277,24 @@ export class FileWatcher {
       // A slow disk: one look at a time, and none in store.
       if (waiting) return;
       waiting = true;
+      this.#moved = true;
       this.#fired.add(undefined);
       void this.#next().finally(() => (waiting = false));
     }, ms);
     this.#poll.unref();
   }
+}
+
+/** Device and inode of each folder that is there. */
+async function idsOf(folders: Iterable<string>): Promise<ReadonlyMap<string, string>> {
+  const ids = new Map<string, string>();
+  await Promise.all(
+    [...folders].map(async (folder) => {
+      const found = await stat(folder, { bigint: true }).catch(() => undefined);
+      if (found?.isDirectory() === true) ids.set(folder, `${found.dev}:${found.ino}`);
+    }),
+  );
+  return ids;
 }
 
 function difference(

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 
 import { FileWatcher, type FileChange, type FileWatcherOptions } from '@patchbay/files';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 
 import { lookAt } from './folder-look.ts';
 
@@ -101,10 +101,10 @@ describe('a watcher', () => {
     await mkdir(root);
     await writeFile(join(root, 'a'), '1');
     await writeFile(join(root, 'b'), '1');
-    const known = new Map((await lookAt(root)).files);
+    const before = await lookAt(root);
     await appendFile(join(root, 'a'), '2');
     await rm(join(root, 'b'));
-    const { next } = await watching({ known });
+    const { next } = await watching({ known: before.files, places: before });
     expect(await next()).toEqual(['changed a', 'removed b']);
   });
 
@@ -119,6 +119,34 @@ describe('a watcher', () => {
     expect(await next()).toEqual(['changed a']);
     end.abort();
     await writing;
+  });
+
+  it('waits 500 ms for more unless told otherwise, and 2.5 s at most', async () => {
+    await mkdir(root);
+    await writeFile(join(root, 'a'), '0');
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { watcher, looks } = await watching({ debounceMs: undefined });
+    const edit = async () => {
+      await appendFile(join(root, 'a'), 'x');
+      // The edit is heard when its event has made the watcher doubt, or when the loop has polled for it.
+      for (let i = 0; i < 3; i++) await new Promise((resolve) => setImmediate(resolve));
+      expect(watcher.current).toBe(false);
+    };
+    looks.length = 0;
+    await edit();
+    vi.advanceTimersByTime(499);
+    expect(looks).toHaveLength(0);
+    vi.advanceTimersByTime(1);
+    expect(looks).toHaveLength(1);
+    await expect.poll(() => watcher.current, { interval: 1 }).toBe(true);
+    for (let waited = 0; waited < 2_400; waited += 400) {
+      await edit();
+      vi.advanceTimersByTime(400);
+    }
+    expect(looks).toHaveLength(1);
+    vi.advanceTimersByTime(100);
+    expect(looks).toHaveLength(2);
   });
 
   it('knows at once that something happened, before it has looked', async () => {
@@ -176,6 +204,17 @@ describe('where the system gives no more watches', () => {
       expect(watcher.current).toBe(true);
     });
   }
+});
+
+it('wsl-4739: where no folder at all can be watched, what changed is told after 5 s', async () => {
+  await mkdir(root);
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { next } = await watching({ watch: limited(0, 'ENOSPC').watch });
+  await writeFile(join(root, 'a'), '1');
+  const told = next();
+  vi.advanceTimersByTime(5_000);
+  expect(await told).toEqual(['added a']);
 });
 
 describe('where the system tells nothing', () => {

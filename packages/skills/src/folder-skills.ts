@@ -1,19 +1,35 @@
 import { stat } from 'node:fs/promises';
-import { sep } from 'node:path';
+import { join } from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 
+import { FileWatcher, type FileChange } from '@patchbay/files';
 import {
   changeSource,
   PatchbayError,
   type Capability,
   type ChangeObservable,
   type CompileContext,
+  type EmitChange,
   type OpenSkill,
   type Problem,
   type SkillEntry,
   type SkillResource,
 } from '@patchbay/protocols';
 
-import { scanSkills, type FoundSkill, type ScanOptions } from './scan.ts';
+import { SERVERS_FILE, statSkill, type FoundSkill } from './found-skill.ts';
+import { mapBounded } from './map-bounded.ts';
+import { scanSkills, type ScanOptions } from './scan.ts';
+import {
+  areLost,
+  FreeUris,
+  isLost,
+  lookOf,
+  NOTHING,
+  seenOf,
+  urisOf,
+  type Seen,
+} from './seen-skills.ts';
 import { listSkillFiles, readSkillFile } from './skill-files.ts';
 import {
   SkillReader,
@@ -35,26 +51,37 @@ export interface FolderSkillsOptions
   readonly id: string;
   /** Asked at each look. */
   readonly roots: () => SkillRoots | Promise<SkillRoots>;
+  readonly poll?: number | undefined;
+  readonly debounceMs?: number | undefined;
 }
 
-/** What a look gave. */
-interface Seen {
-  readonly known: readonly KnownSkill[];
-  readonly entries: readonly SkillEntry[];
-  readonly byUri: ReadonlyMap<string, KnownSkill>;
-  readonly problems: readonly Problem[];
-}
+/** By so much the times of a file system may be behind the clock. */
+const CLOCK_STEP_MS = 10;
+/** Files that are open at a time. */
+const MAX_OPEN = 32;
+/** A drive may give no events and not say so: no look at everything is believed for longer, whatever the watcher says. */
+const BELIEVED_MS = 2_000;
+/** Some editors remove a file before they write it anew: what is gone is looked for once more before it is. */
+const REWRITE_MS = 50;
 
-/** Skills in folders. Nothing watches the folders: every compile looks at them, and reads what changed. */
+/**
+ * Skills in folders. While somebody listens they are watched, and a look is believed until something happens; otherwise
+ * every compile looks at them. Only what changed is read.
+ */
 export class FolderSkills implements Capability, SkillResource, ChangeObservable {
   readonly id: string;
   readonly revision: () => number;
   readonly changes: ChangeObservable['changes'];
   readonly #options: FolderSkillsOptions;
   readonly #reader: SkillReader;
-  #seen: Seen = { known: [], entries: [], byUri: new Map(), problems: [] };
-  /** Entries that have another URI because of their neighbours. */
-  readonly #renamed = new WeakMap<SkillEntry, SkillEntry>();
+  #seen = NOTHING;
+  #revision = 0;
+  /** When the last look at everything was done. */
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #watcher: FileWatcher | undefined;
+  /** URIs by SKILL.md, as they were when changes were last told. */
+  #told: ReadonlyMap<string, string> | undefined;
+  readonly #uris = new FreeUris();
   #looking: Promise<Seen> | undefined;
   #next: Promise<Seen> | undefined;
 
@@ -63,16 +90,59 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
     this.#options = options;
     const { id, precedence, trusted, validate } = options;
     this.#reader = new SkillReader({ source: id, precedence, trusted, validate });
-    // Nothing watches the folders, whoever listens: nothing can be vouched for.
-    let asked = 0;
-    this.revision = () => ++asked;
-    this.changes = changeSource(options.id).subscribe;
+    // What cannot be vouched for differs at each question.
+    this.revision = () => (this.#isCurrent() ? this.#revision : ++this.#revision);
+    this.changes = changeSource(id, (emit) => this.#watch(emit)).subscribe;
   }
 
   async listSkills(context: CompileContext): Promise<readonly SkillEntry[]> {
-    const { entries, problems } = await this.#look();
+    const { entries, problems } = this.#isCurrent() ? this.#seen : await this.#look();
     for (const problem of problems) context.report(problem);
+    if (this.#watcher?.problem !== undefined) context.report(this.#watcher.problem);
     return entries;
+  }
+
+  #isCurrent(): boolean {
+    return this.#watcher?.current === true && performance.now() - this.#lookedAt < BELIEVED_MS;
+  }
+
+  #watch(emit: EmitChange): () => void {
+    const { id, poll, debounceMs } = this.#options;
+    const looked = this.#lookedAt >= 0;
+    this.#told = looked ? urisOf(this.#seen) : undefined;
+    // Where nobody has looked before, what is written from now on is news all the same.
+    const since = Date.now() - CLOCK_STEP_MS;
+    const watcher = new FileWatcher({
+      source: id,
+      poll,
+      debounceMs,
+      known: looked ? lookOf(this.#seen).files : undefined,
+      places: looked ? this.#seen.around : undefined,
+      look: async (fired) => {
+        const seen = await this.#look(fired);
+        const first = this.#told === undefined;
+        this.#told ??= urisOf(seen);
+        return lookOf(seen, first ? since : undefined);
+      },
+      onChange: (changes) => this.#tell(changes, emit),
+    });
+    this.#watcher = watcher;
+    void watcher.start();
+    return () => {
+      watcher.close();
+      this.#watcher = undefined;
+    };
+  }
+
+  /** One event for all of it, which names the skill if it is about a single one. */
+  #tell(changes: readonly FileChange[], emit: EmitChange): void {
+    const before = this.#told;
+    const now = urisOf(this.#seen);
+    this.#told = now;
+    const about = ({ path }: FileChange) =>
+      now.get(path) ?? before?.get(path) ?? pathToFileURL(path).href;
+    const [first, ...others] = new Set(changes.map(about));
+    emit('skills_changed', others.length === 0 ? first : undefined);
   }
 
   async skillExists(uri: string): Promise<boolean> {
@@ -108,12 +178,12 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
   }
 
   /**
-   * What is there now. Callers that come while a look is under way share the one after it: it has begun after they came,
-   * so that it sees what they have written.
+   * What is there now; `fired`: the paths at which alone something can be different. Callers that come while a look is under
+   * way share the one after it: it has begun after they came, so that it sees what they have written.
    */
-  #look(): Promise<Seen> {
+  #look(fired?: readonly string[]): Promise<Seen> {
     if (this.#looking === undefined) {
-      const looking = this.#lookNow().finally(() => {
+      const looking = this.#lookNow(fired).finally(() => {
         if (this.#looking === looking) this.#looking = undefined;
       });
       this.#looking = looking;
@@ -129,7 +199,34 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
     return this.#next;
   }
 
-  async #lookNow(): Promise<Seen> {
+  async #lookNow(fired?: readonly string[]): Promise<Seen> {
+    const seen =
+      (fired && (await this.#lookAt(fired))) ?? (await this.#lookAtAll(this.#seen.known));
+    this.#seen = seen;
+    this.#revision++;
+    return seen;
+  }
+
+  /** The skills at these paths. `undefined` if something else than their text may be different. */
+  async #lookAt(fired: readonly string[]): Promise<Seen | undefined> {
+    const { known, around } = this.#seen;
+    const wanted = new Set(fired);
+    const places = ({ found }: KnownSkill) => [found.file, join(found.path, SERVERS_FILE)];
+    const again = known.filter((item) => places(item).some((place) => wanted.delete(place)));
+    if (wanted.size > 0) return undefined;
+    const read = new Map<KnownSkill, KnownSkill>();
+    for (const item of again) {
+      const found = await statSkill(item.found, true);
+      if (found === undefined) return undefined;
+      read.set(item, await this.#reader.read(found, item.root, item));
+    }
+    const now = known.map((item) => read.get(item) ?? item);
+    return again.some((item) => isLost(item, read.get(item)))
+      ? undefined
+      : seenOf(now, around, this.#uris);
+  }
+
+  async #lookAtAll(before: readonly KnownSkill[], patient = true): Promise<Seen> {
     const { id, roots } = this.#options;
     const asked = await roots();
     const scans = await Promise.all(
@@ -146,57 +243,27 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
       else if (first.skill.path !== item.skill.path)
         problems.push(twice(id, item.skill, first.skill));
     }
-    const before = new Map(this.#seen.known.map((known) => [known.found.file, known]));
-    const read = await Promise.all(
-      [...homes.values()].map(({ root, skill }) =>
-        this.#reader.read(skill, root, before.get(skill.file)),
-      ),
+    const known = new Map(before.map((item) => [item.found.file, item]));
+    const read = await mapBounded([...homes.values()], MAX_OPEN, ({ root, skill }) =>
+      this.#reader.read(skill, root, known.get(skill.file)),
     );
+    if (patient && (await areLost(before, read))) {
+      await after(REWRITE_MS);
+      return this.#lookAtAll(before, false);
+    }
+    this.#lookedAt = performance.now();
     // In the order of the roots, then of the paths: it decides which of two keeps a name.
     const order = new Map(asked.roots.map((root, i) => [root, i]));
-    const known = read.toSorted(
+    const sorted = read.toSorted(
       (a, b) => order.get(a.root)! - order.get(b.root)! || (a.found.path < b.found.path ? -1 : 1),
     );
-    const byUri = new Map<string, KnownSkill>();
-    const entries: SkillEntry[] = [];
-    for (const item of known) {
-      if (item.entry === undefined) continue;
-      const entry = this.#under(freeUri(item.entry.uri, item.found.path, byUri), item.entry);
-      byUri.set(entry.uri, item);
-      entries.push(entry);
-    }
-    this.#seen = {
-      known,
-      entries,
-      byUri,
-      problems: [...problems, ...read.flatMap((item) => item.problems)],
-    };
-    return this.#seen;
+    const folders = new Map(scans.flatMap((scan) => [...scan.folders]));
+    const ways = [
+      ...asked.roots.map(({ folder }) => folder),
+      ...scans.flatMap(({ links }) => links),
+    ];
+    return seenOf(sorted, { folders, ways, problems }, this.#uris);
   }
-
-  /** The same object for the same entry and URI. */
-  #under(uri: string, entry: SkillEntry): SkillEntry {
-    if (entry.uri === uri) return entry;
-    const before = this.#renamed.get(entry);
-    if (before?.uri === uri) return before;
-    const renamed = Object.freeze({ ...entry, uri });
-    this.#renamed.set(entry, renamed);
-    return renamed;
-  }
-}
-
-/** Two skills of one name in one source: the second is reached by as much of its path as tells it from the others. */
-function freeUri(own: string, path: string, taken: ReadonlyMap<string, unknown>): string {
-  if (!taken.has(own)) return own;
-  const parts = path.split(sep).filter((part) => part !== '');
-  const uris = parts.map((_, i) => {
-    const way = parts
-      .slice(-1 - i)
-      .map(encodeURIComponent)
-      .join('/');
-    return `skill://${way}/SKILL.md`;
-  });
-  return uris.find((uri) => !taken.has(uri)) ?? own;
 }
 
 function twice(source: string, skill: FoundSkill, first: FoundSkill): Problem {

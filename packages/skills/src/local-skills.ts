@@ -21,14 +21,24 @@ export interface LocalSkillsOptions {
   readonly trusted?: boolean;
   /** `strict`: what the validator of the specification refuses is left out, with a problem. Default `lenient`. */
   readonly validate?: 'lenient' | 'strict';
+  /**
+   * While somebody listens to changes the folders are looked at this often, in milliseconds, instead of waiting for events of
+   * the file system: for network mounts and Windows drives in WSL, which give none. Default: events.
+   */
+  readonly poll?: number;
+  /** Changes are told when nothing more happened for so long, in milliseconds, or after five times as long. Default 500. */
+  readonly debounceMs?: number;
 }
 
-/** Skills that lie in folders: registered, they are what agents see; edits are seen at the next compile. */
+/**
+ * Skills that lie in folders: registered, they are what agents see. They are watched while somebody listens to changes, and
+ * not before; edits are seen at the next compile either way.
+ */
 export function localSkills(
   options: LocalSkillsOptions,
 ): Capability & SkillResource & ChangeObservable {
   const { id, folder, optional = false, precedence = 30, followLinks = true } = options;
-  const { nested = false, trusted = true, validate = 'lenient' } = options;
+  const { nested = false, trusted = true, validate = 'lenient', poll, debounceMs } = options;
   const folders = typeof folder === 'string' ? [folder] : folder;
   const roots = folders.map((path) => ({ folder: resolve(path) }));
   return new FolderSkills({
@@ -39,6 +49,8 @@ export function localSkills(
     nested,
     trusted,
     validate,
+    poll,
+    debounceMs,
     roots: () => ({ roots, problems: [] }),
   });
 }

@@ -5,27 +5,15 @@ import { basename, dirname, join } from 'node:path';
 import { isBelow } from '@patchbay/files';
 import type { Problem } from '@patchbay/protocols';
 
-/** A folder with a SKILL.md. */
-export interface FoundSkill {
-  /** As it was reached. */
-  readonly path: string;
-  /** The real folder: every read stays in it. */
-  readonly root: string;
-  /** Of its SKILL.md. */
-  readonly file: string;
-  /** Of its SKILL.md, in bytes. */
-  readonly size: number;
-  /** Differs when the file, or an mcp.json beside it, was changed or replaced. */
-  readonly stamp: string;
-  /** Whether an mcp.json lies beside it. */
-  readonly servers: boolean;
-  /** When either was changed, in milliseconds. */
-  readonly changedAt: number;
-}
+import { isSkillFile, SERVERS_FILE, statSkill, type FoundSkill } from './found-skill.ts';
 
 export interface ScanResult {
   readonly skills: readonly FoundSkill[];
   readonly problems: readonly Problem[];
+  /** Every folder that was looked into, and the names in it on which the result depends. */
+  readonly folders: ReadonlyMap<string, (name: string) => boolean>;
+  /** Links that were met, followed or not. */
+  readonly links: readonly string[];
 }
 
 export interface ScanOptions {
@@ -54,12 +42,14 @@ const GROUPS: ReadonlySet<string> = new Set(['skills', 'sub-skills']);
 export async function scanSkills(folder: string, options: ScanOptions): Promise<ScanResult> {
   const scan = new Scan(options);
   await scan.run(folder);
-  return { skills: scan.skills, problems: scan.problems };
+  return scan;
 }
 
 /** A folder that is to be looked at. */
 interface Waiting {
   readonly path: string;
+  /** Its real path, where it is known. */
+  readonly real?: string;
   /** Lies in a skill's folder: looked at for a SKILL.md; `group` also for folders in it. */
   readonly within?: 'skill' | 'group';
 }
@@ -72,9 +62,11 @@ interface Looked extends Waiting {
   readonly problems: readonly Problem[];
 }
 
-class Scan {
+class Scan implements ScanResult {
   readonly skills: FoundSkill[] = [];
   readonly problems: Problem[] = [];
+  readonly folders = new Map<string, (name: string) => boolean>();
+  readonly links: string[] = [];
   readonly #options: ScanOptions;
   /** Real folders. */
   readonly #seen = new Set<string>();
@@ -85,13 +77,15 @@ class Scan {
   }
 
   async run(folder: string): Promise<void> {
-    if ((await kindOf(folder)) !== 'folder') {
+    const top =
+      (await kindOf(folder)) === 'folder' ? await realpath(folder).catch(none) : undefined;
+    if (top === undefined) {
       if (this.#options.optional) return;
       const message = `There is no folder ${folder}. Create it, or leave it out.`;
       this.problems.push(this.#problem('not-found', message, folder));
       return;
     }
-    this.#top = await realpath(folder);
+    this.#top = top;
     let level: readonly Waiting[] = [{ path: folder }];
     for (let depth = 0; depth <= MAX_DEPTH && level.length > 0; depth++)
       level = await this.#descend(level);
@@ -127,29 +121,36 @@ class Scan {
     }
     this.#seen.add(root);
     this.problems.push(...looked.problems);
-    if (skill !== undefined) this.skills.push(skill);
-    if (skill !== undefined && !this.#options.nested) return [];
-    return within === 'skill' && skill === undefined ? [] : looked.folders;
+    const whole = skill === undefined || this.#options.nested;
+    this.folders.set(path, whole ? isListed : isOfSkill);
+    if (skill === undefined) return within === 'skill' ? [] : looked.folders;
+    this.skills.push(skill);
+    // A linked SKILL.md is edited where it lies.
+    if (skill.root !== root) this.folders.set(skill.root, isOfSkill);
+    if (!whole) return [];
+    return looked.folders;
   }
 
   async #look(waiting: Waiting): Promise<Looked | undefined> {
     const { path, within } = waiting;
     try {
       const [root, entries] = await Promise.all([
-        realpath(path),
+        waiting.real ?? realpath(path),
         readdir(path, { withFileTypes: true }),
       ]);
       const problems: Problem[] = [];
-      const skill = await this.#skillOf(path, entries, problems);
+      const skill = await this.#skillOf({ path, root }, entries, problems);
+      if (skill !== undefined && !this.#options.nested)
+        return { ...waiting, root, folders: [], skill, problems };
       const found = await this.#folders(path, entries, skill === undefined ? problems : []);
       const inSkill = skill !== undefined || within !== undefined;
       const folders = found
-        .filter((name) => !inSkill || !MATERIAL.test(name))
-        .map((name): Waiting => {
-          const child = join(path, name);
-          if (!inSkill) return { path: child };
-          return { path: child, within: GROUPS.has(name) ? 'group' : 'skill' };
-        });
+        .filter(({ name }) => !inSkill || !MATERIAL.test(name))
+        .map(({ name, own }): Waiting => ({
+          path: join(path, name),
+          ...(own ? { real: join(root, name) } : {}),
+          ...(inSkill ? { within: GROUPS.has(name) ? 'group' : 'skill' } : {}),
+        }));
       return { ...waiting, root, folders, skill, problems };
     } catch (error) {
       const said = error instanceof Error ? error.message : String(error);
@@ -160,50 +161,39 @@ class Scan {
 
   /** SKILL.md in any case, the exact one first. */
   async #skillOf(
-    path: string,
+    { path, root }: { readonly path: string; readonly root: string },
     entries: readonly Dirent[],
     problems: Problem[],
   ): Promise<FoundSkill | undefined> {
-    const names = entries.map((entry) => entry.name).filter(isSkillFile);
-    const name = names.includes('SKILL.md') ? 'SKILL.md' : names.toSorted(compare)[0];
-    if (name === undefined) return undefined;
-    const file = join(path, name);
-    const found = await stat(file, { bigint: true }).catch(() => undefined);
-    if (found?.isFile() !== true) {
+    const files = entries.filter((entry) => isSkillFile(entry.name));
+    const entry =
+      files.find(({ name }) => name === 'SKILL.md') ??
+      files.toSorted((a, b) => compare(a.name, b.name))[0];
+    if (entry === undefined) return undefined;
+    const file = join(path, entry.name);
+    const link = entry.isSymbolicLink();
+    if (link) this.links.push(file);
+    // A linked SKILL.md brings its own folder along; one that is not called so might bring anything, a home folder say.
+    const real = link ? await realpath(file).catch(none) : join(root, entry.name);
+    if (real !== undefined && !isSkillFile(basename(real))) {
+      const message = `${file} is a link to ${basename(real)}, which is no SKILL.md, and was left out. Link the folder instead.`;
+      problems.push(this.#problem('link-refused', message, file));
+      return undefined;
+    }
+    const beside = link || entries.some(({ name }) => name === SERVERS_FILE);
+    const skill =
+      real === undefined ? undefined : await statSkill({ path, root: dirname(real), file }, beside);
+    if (skill === undefined) {
       problems.push(
         this.#problem('dangling-link', `${file} leads to no file. Mend the link.`, file),
       );
       return undefined;
     }
-    // A linked SKILL.md brings its own folder along; one that is not called so might bring anything, a home folder say.
-    const real = await realpath(file);
-    if (!isSkillFile(basename(real))) {
-      const message = `${file} is a link to ${basename(real)}, which is no SKILL.md, and was left out. Link the folder instead.`;
-      problems.push(this.#problem('link-refused', message, file));
-      return undefined;
-    }
-    if (name !== 'SKILL.md') {
+    if (entry.name !== 'SKILL.md') {
       const message = `${file} should be called SKILL.md: other programs do not find it. Rename it.`;
       problems.push(this.#problem('file-name-case', message, file));
     }
-    const root = dirname(real);
-    // Only a linked SKILL.md has its neighbours elsewhere.
-    const beside = entries.some((entry) => entry.name === 'mcp.json' || entry.isSymbolicLink());
-    const servers = beside
-      ? await stat(join(root, 'mcp.json'), { bigint: true }).catch(() => undefined)
-      : undefined;
-    const stats = servers === undefined ? [found] : [found, servers];
-    return {
-      path,
-      root,
-      file,
-      size: Number(found.size),
-      stamp: stats
-        .map(({ dev, ino, size, mtimeNs, ctimeNs }) => [dev, ino, size, mtimeNs, ctimeNs].join(':'))
-        .join(' '),
-      servers: servers !== undefined,
-      changedAt: Math.max(...stats.map(({ ctimeMs }) => Number(ctimeMs))),
-    };
+    return skill;
   }
 
   /** Names of the folders in a folder, linked ones last: what is reached both ways is known by its own path. */
@@ -211,15 +201,16 @@ class Scan {
     path: string,
     entries: readonly Dirent[],
     problems: Problem[],
-  ): Promise<readonly string[]> {
+  ): Promise<readonly { readonly name: string; readonly own: boolean }[]> {
     const sorted = entries
-      .filter(({ name }) => !name.startsWith('.') && !IGNORED.has(name))
+      .filter(({ name }) => isListed(name))
       .toSorted((a, b) => compare(a.name, b.name));
     const own = sorted.filter((entry) => entry.isDirectory()).map(({ name }) => name);
     const links = sorted.filter((entry) => entry.isSymbolicLink()).map(({ name }) => name);
     const kinds = await Promise.all(links.map((name) => kindOf(join(path, name))));
     for (const [i, name] of links.entries()) {
       const link = join(path, name);
+      this.links.push(link);
       if (kinds[i] === 'nothing') {
         const message = `${link} leads nowhere. Mend or remove the link.`;
         problems.push(this.#problem('dangling-link', message, link));
@@ -228,7 +219,10 @@ class Scan {
         problems.push(this.#problem('not-a-folder', message, link));
       }
     }
-    return [...own, ...links.filter((_, i) => kinds[i] === 'folder')];
+    return [
+      ...own.map((name) => ({ name, own: true })),
+      ...links.filter((_, i) => kinds[i] === 'folder').map((name) => ({ name, own: false })),
+    ];
   }
 
   #problem(code: string, message: string, file: string): Problem {
@@ -245,5 +239,7 @@ async function kindOf(path: string): Promise<'folder' | 'skill-file' | 'file' | 
   }
 }
 
-const isSkillFile = (name: string): boolean => name.toLowerCase() === 'skill.md';
+const none = (): undefined => undefined;
+const isListed = (name: string): boolean => !name.startsWith('.') && !IGNORED.has(name);
+const isOfSkill = (name: string): boolean => isSkillFile(name) || name === SERVERS_FILE;
 const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));

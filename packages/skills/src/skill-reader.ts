@@ -5,7 +5,7 @@ import { basename, dirname } from 'node:path';
 import { readConfined, readHead } from '@patchbay/files';
 import { PatchbayError, problemFrom, type Problem, type SkillEntry } from '@patchbay/protocols';
 
-import type { FoundSkill } from './scan.ts';
+import { SERVERS_FILE, type FoundSkill } from './found-skill.ts';
 import { readSkillDocument, type DocumentOptions, type SkillDocument } from './skill-document.ts';
 
 /** A folder to look into. */
@@ -142,7 +142,7 @@ function tooLarge(source: string, { file }: FoundSkill): Problem {
 
 /** What cannot be read is read as nothing, which is no JSON: that is said. */
 async function readServersFile({ root, servers }: FoundSkill): Promise<string | undefined> {
-  return servers ? readConfined(root, 'mcp.json').then(String, () => '') : undefined;
+  return servers ? readConfined(root, SERVERS_FILE).then(String, () => '') : undefined;
 }
 
 const digestOf = (bytes: Uint8Array): string =>

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import type { CompileContext, ExtensionView } from '@patchbay/protocols';
+import type { ExtensionView } from '@patchbay/protocols';
 
 /** A folder of its own for a test, and what writes skills into it. */
 export interface BenchFolder {
@@ -58,20 +58,4 @@ export async function catalogue(view: ExtensionView): Promise<ReadonlyMap<string
 export const fixture = (key: string): string =>
   fileURLToPath(new URL(`fixtures/${key}`, import.meta.url));
 
-/** For a source that is asked directly: nobody else is there, and what it reports is kept. */
-export function loneContext(): CompileContext & { readonly codes: string[] } {
-  const codes: string[] = [];
-  return {
-    codes,
-    scope: {},
-    signal: new AbortController().signal,
-    peers: { skills: async () => [], commands: async () => [] },
-    state: {
-      get: () => undefined,
-      set: () => undefined,
-      snapshot: () => ({}),
-      restore: () => undefined,
-    },
-    report: ({ code }) => void codes.push(code),
-  };
-}
+export { loneContext } from './lone-context.ts';

@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, readFile, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import {
+  mkdir,
+  readFile,
+  rename,
+  rm,
+  symlink,
+  truncate,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 
 import type { CompiledView, ExtensionView } from '@patchbay/protocols';
@@ -328,6 +337,26 @@ describe('what changed', () => {
 });
 
 describe('large and long files', () => {
+  it('agent-os-357: a SKILL.md of 200 MB is refused unread, and of 1,000 resources 50 are listed', async () => {
+    await bench.skill('huge');
+    await truncate(join(bench.root, 'huge/SKILL.md'), 200 * 1024 * 1024);
+    await bench.skill('many');
+    await mkdir(join(bench.root, 'many/assets'));
+    await Promise.all(
+      Array.from({ length: 1_000 }, (_, i) => bench.write(`many/assets/${i}.txt`, 'x')),
+    );
+    await bench.write('many/assets/large.bin', '');
+    await truncate(join(bench.root, 'many/assets/large.bin'), 200 * 1024 * 1024);
+    const view = plug();
+    const compiled = await view.compile();
+    expect(names(compiled)).toEqual(['many']);
+    expect(problemsOf(compiled, 'file-too-large')).toEqual([join(bench.root, 'huge/SKILL.md')]);
+    const { text } = await callTool(view, 'activate_skill', { name: 'many' });
+    expect(text.match(/assets\/\d+\.txt/g)).toHaveLength(50);
+    const read = { name: 'many', path: 'assets/large.bin' };
+    expect((await callTool(view, 'read_skill_file', read)).isError).toBe(true);
+  });
+
   it('are read only as far as their metadata goes, without a fault in a cut character', async () => {
     const body = 'ä'.repeat(40_000);
     await bench.write('a/SKILL.md', `---\nname: a\ndescription: Ü.\n---\nx${body}`);

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { cp, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -5,7 +6,7 @@ import type { ExtensionView } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
 import { SkillManagerCapability, type SkillManagerOptions } from '@patchbay/skills';
 import { localSkills } from '@patchbay/skills/node';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 
 import { benchFolder, callTool as call, fixture, type BenchFolder } from './bench-folder.ts';
 
@@ -176,11 +177,19 @@ describe('files as the field writes them', () => {
   });
 
   it('skills-npm-43: runs nothing, and lists each file as a problem', async () => {
-    const { codesOf, of } = await load('skills-npm-43');
-    for (const name of ['js', 'javascript', 'coffee', 'json', 'toml']) {
+    const marker = join(root, 'marker');
+    vi.stubEnv('FIXTURE_MARKER', marker);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const { codesOf, of, view } = await load('skills-npm-43');
+    for (const name of ['js', 'javascript', 'coffee', 'cson', 'json', 'toml']) {
       expect(codesOf(name), name).toContain('frontmatter-language');
     }
-    expect(codesOf('yaml-tag').length).toBeGreaterThan(0);
+    expect(codesOf('yaml-tag')).toContain('invalid-yaml');
+    // Aliases are not expanded: what is kept of the file is no larger than the file.
+    expect(codesOf('alias-bomb')).toContain('invalid-yaml');
+    expect(JSON.stringify(of('alias-bomb')?.frontmatter).length).toBeLessThan(1_000);
+    for (const { name } of await view.commands.list()) await view.commands.resolve(`/${name}`);
+    expect(existsSync(marker)).toBe(false);
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
     expect(Object.getPrototypeOf(of('proto')?.frontmatter ?? Object.create(null))).toBeNull();
     expect(globalThis).not.toHaveProperty('__pwned');

@@ -4,7 +4,11 @@ import { join } from 'node:path';
 
 import { SkillManagerCapability } from '@patchbay/skills';
 import { localSkills } from '@patchbay/skills/node';
-import { describeCapability, describeSkillResource } from '@patchbay/testkit/vitest';
+import {
+  describeCapability,
+  describeChangeObservable,
+  describeSkillResource,
+} from '@patchbay/testkit/vitest';
 
 async function folder() {
   const root = await realpath(await mkdtemp(join(tmpdir(), 'patchbay-suite-')));
@@ -27,6 +31,20 @@ describeSkillResource('localSkills', {
   create: async () => {
     const { path, ...rest } = await folder();
     return { ...rest, capability: localSkills({ id: 'mine', folder: path }) };
+  },
+});
+
+describeChangeObservable('localSkills', {
+  create: async () => {
+    const { path, ...rest } = await folder();
+    const skill = (text: string) =>
+      writeFile(join(path, 'greet/SKILL.md'), `---\nname: greet\ndescription: ${text}\n---\n`);
+    let edits = 0;
+    return {
+      ...rest,
+      capability: localSkills({ id: 'mine', folder: path, debounceMs: 1 }),
+      change: () => skill(`Edit ${++edits}.`),
+    };
   },
 });
 
