@@ -148,14 +148,21 @@ export class PooledClient implements McpClient {
     ref:
       | { readonly type: 'prompt'; readonly name: string }
       | { readonly type: 'resource'; readonly uri: string },
-    argument: { readonly name: string; readonly value: string },
+    argument: {
+      readonly name: string;
+      readonly value: string;
+      readonly given?: Readonly<Record<string, string>>;
+    },
     options: RequestOptions = {},
   ): Promise<readonly string[]> {
     const wireRef =
       ref.type === 'prompt'
         ? { type: 'ref/prompt', name: ref.name }
         : { type: 'ref/resource', uri: ref.uri };
-    const result = await this.#read('completion/complete', { ref: wireRef, argument }, options);
+    const { name, value, given = {} } = argument;
+    const context = Object.keys(given).length === 0 ? {} : { context: { arguments: given } };
+    const params = { ref: wireRef, argument: { name, value }, ...context };
+    const result = await this.#read('completion/complete', params, options);
     const completion = isObject(result) ? result['completion'] : undefined;
     const values = isObject(completion) ? completion['values'] : undefined;
     return Array.isArray(values) ? values.flatMap((value: unknown) => text(value) ?? []) : [];

@@ -225,12 +225,13 @@ export class McpServerCapability
     argument: string,
     value: string,
     context: CompileContext,
+    given: Readonly<Record<string, string>> = {},
   ): Promise<readonly string[]> {
     await using lease = await this.#server.acquire(this.#server.askerOf(context), context.signal);
     if (lease.value.info.capabilities['completions'] === undefined) return [];
     return lease.value.complete(
       { type: 'prompt', name },
-      { name: argument, value },
+      { name: argument, value, given },
       { signal: context.signal },
     );
   }

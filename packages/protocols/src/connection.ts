@@ -172,7 +172,12 @@ export interface McpClient {
     ref:
       | { readonly type: 'prompt'; readonly name: string }
       | { readonly type: 'resource'; readonly uri: string },
-    argument: { readonly name: string; readonly value: string },
+    argument: {
+      readonly name: string;
+      readonly value: string;
+      /** The values of other arguments, where they are known already. */
+      readonly given?: Readonly<Record<string, string>>;
+    },
     options?: RequestOptions,
   ): Promise<readonly string[]>;
   /** Anything else. The answer is not validated. */
