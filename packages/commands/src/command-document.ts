@@ -124,7 +124,11 @@ function argumentsOf(
 ): readonly CommandArgument[] {
   if (rules.names === 'none') return [];
   if (rules.names === 'declared') return listed;
-  return names.map((name) => ({ ...listed.find((one) => one.name === name), name, required: true }));
+  return names.map((name) => ({
+    ...listed.find((one) => one.name === name),
+    name,
+    required: true,
+  }));
 }
 
 const short = ({ name, required }: CommandArgument): string =>

@@ -10,9 +10,7 @@ import type { CommandArgument } from '@patchbay/protocols';
  * `arguments` of the frontmatter: names in a list or in a text, or maps with `name`, `description` and `required`. A name
  * that comes twice counts once.
  */
-export function declaredArguments(
-  value: FrontmatterValue | undefined,
-): readonly CommandArgument[] {
+export function declaredArguments(value: FrontmatterValue | undefined): readonly CommandArgument[] {
   const items = typeof value === 'string' ? value.replaceAll(/[[\],]/g, ' ').split(/\s+/) : value;
   if (!Array.isArray(items)) return [];
   const found = new Map<string, CommandArgument>();

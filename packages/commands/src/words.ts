@@ -15,8 +15,7 @@ export function wordsOf(args: CommandArguments, rules: DialectRules): readonly s
  * `[Image 1]`, `"…"` and `'…'` are one word each, wherever they stand: `a"b c"` is two. A quote that is never closed is a
  * letter like any other.
  */
-const OPENCODE =
-  /\[Image\s+\d+\]|"[^"]*"|'[^']*'|(?:(?!"[^"]*"|'[^']*'|\[Image\s+\d+\])\S)+/gi;
+const OPENCODE = /\[Image\s+\d+\]|"[^"]*"|'[^']*'|(?:(?!"[^"]*"|'[^']*'|\[Image\s+\d+\])\S)+/gi;
 /** Double quotes group, also in the middle of a word: `NAME="a b"`. */
 const CODEX = /(?:"[^"]*"|\S)+/g;
 
