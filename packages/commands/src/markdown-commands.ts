@@ -64,6 +64,9 @@ interface Seen {
   readonly problems: readonly Problem[];
 }
 
+/** A drive may give no events and not say so: no look is believed for longer, whatever the watcher says. */
+const BELIEVED_MS = 2_000;
+
 class MarkdownCommands implements Capability, CommandResource, ChangeObservable {
   readonly id: string;
   readonly revision: () => number;
@@ -74,6 +77,9 @@ class MarkdownCommands implements Capability, CommandResource, ChangeObservable 
   #known: ReadonlyMap<string, Known> = new Map();
   #files: ReadonlyMap<string, string> | undefined;
   #watcher: FileWatcher | undefined;
+  #revision = 0;
+  /** When the last look began. */
+  #lookedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: MarkdownCommandsOptions) {
     const { id, optional = false, precedence = 30, followLinks = true } = options;
@@ -92,9 +98,8 @@ class MarkdownCommands implements Capability, CommandResource, ChangeObservable 
       ...(runShell === undefined ? {} : { runShell }),
       ...(readFile === undefined ? {} : { readFile }),
     };
-    // Lists are for people, who ask seldom: each looks at the files, so that none depends on a watcher.
-    let asked = 0;
-    this.revision = () => ++asked;
+    // What cannot be vouched for differs at each question.
+    this.revision = () => (this.#isCurrent() ? this.#revision : ++this.#revision);
     this.changes = changeSource(id, (emit) => this.#watch(emit)).subscribe;
   }
 
@@ -124,8 +129,13 @@ class MarkdownCommands implements Capability, CommandResource, ChangeObservable 
     return { messages: [{ role: 'user', content }] };
   }
 
+  #isCurrent(): boolean {
+    return this.#watcher?.current === true && performance.now() - this.#lookedAt < BELIEVED_MS;
+  }
+
   /** While somebody listens. The watcher's looks are the same as anybody's. */
   #watch(emit: EmitChange): () => void {
+    const looked = this.#files !== undefined;
     const watcher = new FileWatcher({
       source: this.id,
       known: this.#files,
@@ -142,7 +152,10 @@ class MarkdownCommands implements Capability, CommandResource, ChangeObservable 
       },
     });
     this.#watcher = watcher;
-    void watcher.start();
+    void watcher.start().then(() => {
+      // Nobody had looked: what came since somebody listens cannot be told from what was there.
+      if (!looked && this.#watcher === watcher) emit('commands_changed');
+    });
     return () => {
       watcher.close();
       this.#watcher = undefined;
@@ -152,6 +165,7 @@ class MarkdownCommands implements Capability, CommandResource, ChangeObservable 
   /** What is there now. A file that did not change is not read again, and its entry stays the same object. */
   async #look(): Promise<Seen> {
     const { id, folder } = this.#options;
+    const began = performance.now();
     const scan = await scanCommands(folder, { ...this.#options, source: id });
     const before = this.#known;
     const read = await Promise.all(
@@ -172,7 +186,10 @@ class MarkdownCommands implements Capability, CommandResource, ChangeObservable 
       else if (document !== undefined) documents.set(document.entry.name, document);
     }
     this.#known = known;
-    this.#files = filesOf(scan);
+    const files = filesOf(scan);
+    if (!same(files, this.#files)) this.#revision++;
+    this.#files = files;
+    this.#lookedAt = began;
     return { scan, documents, problems };
   }
 
@@ -221,3 +238,10 @@ function nameOf(path: string): string {
 
 const filesOf = ({ commands }: FolderScan): ReadonlyMap<string, string> =>
   new Map(commands.map(({ file, stamp }) => [file, stamp]));
+
+function same(
+  now: ReadonlyMap<string, string>,
+  before: ReadonlyMap<string, string> | undefined,
+): boolean {
+  return now.size === before?.size && [...now].every(([file, stamp]) => before.get(file) === stamp);
+}

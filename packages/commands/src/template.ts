@@ -140,6 +140,7 @@ class Parser {
         return [{ kind: 'position', index: Number(indexed), number: Number(indexed), written }];
       if (digits !== undefined) {
         const number = Number(digits);
+        if (number < this.#first) return [];
         return [{ kind: 'position', index: number - this.#first, number, written }];
       }
       const known =
@@ -199,6 +200,7 @@ function cut(
 
 /** Fenced blocks and code in lines: from, to. */
 function codeIn(text: string): readonly (readonly [number, number])[] {
-  const code = /^[ \t]*(`{3,}|~{3,})[^\n]*\n[\s\S]*?(?:^[ \t]*\1|$(?![\s\S]))|`[^`\n]+`/gm;
+  const code =
+    /^[ \t]*(`{3,}|~{3,})[^\n]*\n[\s\S]*?(?:^[ \t]*\1[`~]*[ \t]*$|$(?![\s\S]))|`[^`\n]+`/gm;
   return [...text.matchAll(code)].map(({ index, 0: found }) => [index, index + found.length]);
 }
