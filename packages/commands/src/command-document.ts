@@ -22,7 +22,10 @@ export interface CommandDocument {
 
 export interface CommandDocumentOptions extends CommandHandlers {
   readonly source: string;
+  /** As it was reached. */
   readonly file: string;
+  /** Where it lies. */
+  readonly origin: string;
   readonly name: string;
   readonly dialect: CommandDialect;
   readonly precedence: number;
@@ -47,7 +50,7 @@ export function readCommandDocument(
   bytes: Uint8Array,
   options: CommandDocumentOptions,
 ): CommandDocument | { readonly refused: Problem } {
-  const { name, file, source, dialect, precedence } = options;
+  const { file, source, dialect } = options;
   const read = readFrontmatter(bytes, { file, source });
   if ('refused' in read) return read;
   const { data, body, hasFrontmatter, headLine } = read;
@@ -91,7 +94,7 @@ export function readCommandDocument(
     problems.push(say('positional-base-guessed', lineOf(/\$\d/.exec(text)?.[0] ?? '')));
   if (text === '') problems.push(say('empty-command', bodyLine));
   return {
-    entry: entryOf(data, text, declared, { name, file, precedence }),
+    entry: entryOf(data, text, declared, options),
     template,
     file,
     problems,
@@ -102,13 +105,13 @@ function entryOf(
   data: FrontmatterData,
   text: string,
   declared: readonly CommandArgument[],
-  { name, file, precedence }: Pick<CommandDocumentOptions, 'name' | 'file' | 'precedence'>,
+  { name, origin, precedence }: Pick<CommandDocumentOptions, 'name' | 'origin' | 'precedence'>,
 ): CommandEntry {
   const hint = hintOf(data) ?? declared.map(short).join(' ');
   return Object.freeze({
     name,
     description: plain(textField(data, 'description') ?? firstLine(text)),
-    origin: file,
+    origin,
     kind: 'file',
     precedence,
     ...(declared.length === 0 ? {} : { arguments: declared }),

@@ -18,6 +18,8 @@ export interface FoundCommand {
   readonly inside: string;
   /** Differs when it was changed or replaced. */
   readonly stamp: string;
+  /** When it was changed, in milliseconds. */
+  readonly changedAt: number;
 }
 
 export interface FolderScan {
@@ -178,7 +180,8 @@ class Scan {
     const found = await stat(real, { bigint: true }).catch(() => undefined);
     if (found?.isFile() !== true) return;
     const inside = relative(root, real);
-    this.commands.push({ path, file: at, real, root, inside, stamp: fileStamp(found) });
+    const changedAt = Number(found.ctimeMs);
+    this.commands.push({ path, file: at, real, root, inside, stamp: fileStamp(found), changedAt });
   }
 
   #say(code: string, message: string, file = this.#folder): void {

@@ -6,6 +6,7 @@ import {
   changeSource,
   PatchbayError,
   problemFrom,
+  toPatchbayError,
   type Capability,
   type ChangeObservable,
   type CommandArguments,
@@ -50,7 +51,10 @@ export function markdownCommands(
 
 /** A file as it was last read. */
 interface Known {
-  readonly stamp: string;
+  /** Of the file as it was found; absent if that was too short after its last change to tell whether another followed. */
+  readonly stamp?: string;
+  /** What was in it. */
+  readonly bytes?: Buffer;
   /** Absent if it cannot be read, or is no command. */
   readonly document?: CommandDocument;
   readonly problems: readonly Problem[];
@@ -66,6 +70,9 @@ interface Seen {
 
 /** A drive may give no events and not say so: no look is believed for longer, whatever the watcher says. */
 const BELIEVED_MS = 2_000;
+
+/** File systems count time in steps: a file that changed this shortly before it was read may change unseen. */
+const STAMP_STEP_MS = 50;
 
 class MarkdownCommands implements Capability, CommandResource, ChangeObservable {
   readonly id: string;
@@ -194,25 +201,32 @@ class MarkdownCommands implements Capability, CommandResource, ChangeObservable 
   }
 
   async #read(found: FoundCommand, before: Known | undefined): Promise<Known | undefined> {
-    const { path, file, root, inside, stamp } = found;
-    if (before?.stamp === stamp) return before;
+    const { path, file, real, root, inside } = found;
+    if (before?.stamp !== undefined && before.stamp === found.stamp) return before;
+    const settled = Date.now() - found.changedAt > STAMP_STEP_MS;
+    const stamp = settled ? { stamp: found.stamp } : {};
     const { id: source, dialect, precedence } = this.#options;
     try {
-      const document = readCommandDocument(await readConfined(root, inside), {
+      const bytes = await readConfined(root, inside);
+      if (before?.bytes?.equals(bytes) === true) return { ...before, ...stamp };
+      const document = readCommandDocument(bytes, {
         ...this.#handlers,
         source,
         file,
+        origin: real,
         name: nameOf(path),
         dialect,
         precedence,
       });
-      if ('refused' in document) return { stamp, problems: [document.refused] };
-      return { stamp, document, problems: document.problems };
+      if ('refused' in document) return { ...stamp, bytes, problems: [document.refused] };
+      return { ...stamp, bytes, document, problems: document.problems };
     } catch (error) {
       // Removed since the folder was read.
       if (PatchbayError.isInstance(error) && error.code === 'not-found') return undefined;
-      // Without its stamp: it is tried again at the next look.
-      return { stamp: '', problems: [{ ...problemFrom(source, error), file }] };
+      const { code, message } = toPatchbayError(error, 'source-failed');
+      const said = `${file} cannot be read: ${message}`;
+      const failure = new PatchbayError(code, said, { cause: error, details: { file } });
+      return { problems: [problemFrom(source, failure)] };
     }
   }
 
