@@ -5,6 +5,7 @@ import {
   toPatchbayError,
   type CommandEntry,
   type CommandRouter,
+  type CompileContext,
   type ResolvedCommand,
 } from '@patchbay/protocols';
 
@@ -59,11 +60,11 @@ export class SlashCommands implements CommandRouter {
     }
     const { entry, registration } = routed;
     const { capability, id } = registration;
-    const context = this.#context(registration, options.signal);
     try {
       if (!isCommandResource(capability)) throw new Error(`"${id}" has no commands any more.`);
-      const { messages } = await capability.getCommand(entry.name, typed.args, context);
-      for (const problem of context.reported) this.#host.problem(problem);
+      const { messages } = await this.#ask(registration, options.signal, (context) =>
+        capability.getCommand(entry.name, typed.args, context),
+      );
       return {
         ok: true,
         name: entry.name,
@@ -116,8 +117,9 @@ export class SlashCommands implements CommandRouter {
     const start = line.slice(0, open?.from ?? line.length) + prefix;
     const value = typed.slice(prefix.length);
     try {
-      const context = this.#context(registration, undefined);
-      const found = await capability.completeArgument(name, argument, value, context, given);
+      const found = await this.#ask(registration, undefined, (context) =>
+        capability.completeArgument!(name, argument, value, context, given),
+      );
       return found.map((text) => start + quoteWord(text));
     } catch (error) {
       this.#host.problem(problemFrom(registration.id, error));
@@ -146,9 +148,19 @@ export class SlashCommands implements CommandRouter {
     return { ...names, failed: failed.toSorted() };
   }
 
-  #context(registration: Registration, signal: AbortSignal | undefined): TrackedContext {
+  /** What is reported meanwhile is told as well. */
+  async #ask<T>(
+    registration: Registration,
+    signal: AbortSignal | undefined,
+    question: (context: CompileContext) => Promise<T>,
+  ): Promise<T> {
     const peers = this.#host.peers(this.#viewer, [registration]);
-    return new TrackedContext(this.#viewer, peers, signal ?? registration.gone.signal);
+    const context = new TrackedContext(this.#viewer, peers, signal ?? registration.gone.signal);
+    try {
+      return await question(context);
+    } finally {
+      for (const problem of context.reported) this.#host.problem(problem);
+    }
   }
 }
 
