@@ -66,6 +66,8 @@ export function parseTemplate(
   };
 }
 
+/** Behind a path it belongs to the sentence. */
+const PUNCTUATION: ReadonlySet<string> = new Set('.,;:!?)]}"\'*_');
 const COUNTS_FROM_ZERO = /(?<!\\)\$0\b|\$ARGUMENTS\[\d/;
 
 /** A piece, or the pieces that are in it. */
@@ -115,8 +117,10 @@ class Parser {
 
   #file(whole: string, path: string): readonly Piece[] {
     const braced = whole.endsWith('}') && whole.startsWith('@{');
-    const tail = braced ? '' : /[.,;:!?)\]}"'*_]*$/.exec(path)![0];
-    const named = path.slice(0, path.length - tail.length);
+    let end = path.length;
+    while (!braced && end > 0 && PUNCTUATION.has(path[end - 1]!)) end--;
+    const tail = path.slice(end);
+    const named = path.slice(0, end);
     if (named === '') return [];
     const pieces = this.#withArguments(named);
     const certain =
@@ -164,14 +168,17 @@ function argumentPattern({ all, escape, first, names }: DialectRules): RegExp | 
   return new RegExp(parts.join('|'), 'g');
 }
 
+/** What stands in braces, on one line; half of a command is none. */
+const BALANCED = String.raw`(?:[^{}\n]|\{[^{}\n]*\})+`;
+
 function injectionPattern({ shell, files, braces }: DialectRules): RegExp | undefined {
   const start = String.raw`(?<=^|\s)`;
   const parts = [
     ...(shell === 'none' ? [] : [`${shell === 'needed' ? start : ''}!\`(?<shell>[^\`]+)\``]),
     ...(braces
       ? [
-          String.raw`${start}!\{(?<shellBraced>[^}\n]+)\}`,
-          String.raw`${start}@\{(?<pathBraced>[^}\n]+)\}`,
+          String.raw`${start}!\{(?<shellBraced>${BALANCED})\}`,
+          String.raw`${start}@\{(?<pathBraced>${BALANCED})\}`,
         ]
       : []),
     ...(files ? [`${start}@(?<path>(?:\\$\\{\\w+\\}|[^\\s\`"'<>@{])+)`] : []),

@@ -87,6 +87,15 @@ describe('a handler for shell commands', () => {
     await expect(readConfined(bench.root, 'pwned')).rejects.toMatchObject({ code: 'not-found' });
   });
 
+  it('gets what stands in braces whole, or not at all', async () => {
+    const asked: string[] = [];
+    await using bench = await benchFolder();
+    await bench.write('x.md', "!{awk '{print $1}' x} !{a {b {c}}} !{open");
+    bench.register({ runShell: async ({ command }) => `<${asked.push(command)}>` });
+    expect(await bench.text('/x')).toBe('<1> !{a {b {c}}} !{open');
+    expect(asked).toEqual(["awk '{print $1}' x"]);
+  });
+
   it('runs all that a file asks for at once, for the scope that asked', async () => {
     await using bench = await benchFolder();
     await bench.write('x.md', '!`a` !`b`');

@@ -55,7 +55,7 @@ describe('one list of slash commands', () => {
     await using bench = await board({ ops: server.config as StdioServerConfig });
     await bench.write(
       'skills/summary/SKILL.md',
-      '---\nname: summary\ndescription: Sums up.\nargument-hint: [length]\n---\nSum up.',
+      '---\nname: summary\ndescription: Sums up.\nargument-hint: [length]\narguments: length\n---\nSum up in $length.',
     );
     await bench.write(
       'skills/quiet/SKILL.md',
@@ -95,7 +95,14 @@ describe('one list of slash commands', () => {
     expect(await bench.text('/deploy_to live note="at night"')).toBe(
       'Deploy {"stage":"live","note":"at night"}',
     );
-    expect(await bench.text('/summary')).toContain('Sum up.');
+    expect(list.map((entry) => (entry.arguments ?? []).map(({ name }) => name))).toEqual([
+      ['stage', 'note'],
+      [],
+      [],
+      [],
+      ['length'],
+    ]);
+    expect(await bench.text('/summary ten')).toContain('Sum up in ten.');
     expect(bench.problems).toMatchObject([{ source: 'ops', code: 'command-shadowed' }]);
     expect(await bench.commands.complete('/')).toEqual(list.map(({ name }) => `/${name}`));
   });

@@ -15,7 +15,7 @@ export function parseCommandLine(line: string): TypedCommand | undefined {
   if (match === null) return undefined;
   const raw = line
     .slice(match[0].length)
-    .replace(/^(?:[ \t]*\r?\n)+|^[ \t]+/, '')
+    .replace(/^(?:[^\S\n]*\n)+|^[^\S\n]+/, '')
     .trimEnd();
   const words = wordsIn(raw).map(({ text }) => text);
   return {

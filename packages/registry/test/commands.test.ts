@@ -195,6 +195,7 @@ describe('slash commands of a view', () => {
     ['/x\n\n  first\nsecond', '  first\nsecond', ['first', 'second']],
     ['/x  a', 'a', ['a']],
     ['/x\r\na', 'a', ['a']],
+    ['/x\u00a0a', 'a', ['a']],
     ['\n  /x a', 'a', ['a']],
     ['/x /y b', '/y b', ['/y', 'b']],
     ["/x don't say it can't", "don't say it can't", ["don't", 'say', 'it', "can't"]],
