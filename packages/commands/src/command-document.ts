@@ -149,7 +149,7 @@ function hintOf(data: FrontmatterData): string | undefined {
 /** The first line of prose; a heading if there is nothing else. */
 function firstLine(text: string): string {
   const prose = /^(?!#|\s*$|---|```)(.+)$/m.exec(text)?.[1];
-  return [...(prose ?? /^#+[ \t]+(.+)$/m.exec(text)?.[1] ?? '')].slice(0, 1_000).join('');
+  return /^.{0,1000}/su.exec(prose ?? /^#+[ \t]+(.+)$/m.exec(text)?.[1] ?? '')![0];
 }
 
 /** One line without what cannot be seen, or would lead a terminal. */

@@ -63,12 +63,12 @@ export async function fill(
   return joined([...parts.flat(), ...rest]);
 }
 
-function partsOf(
+async function partsOf(
   piece: Piece,
   values: Values,
   options: FillOptions,
   context: CompileContext,
-): Promise<readonly ContentPart[]> | readonly ContentPart[] {
+): Promise<readonly ContentPart[]> {
   if (piece.kind === 'shell' && options.runShell !== undefined)
     return shellOutput(piece.command, values, options, context);
   if (piece.kind === 'file' && options.readFile !== undefined)

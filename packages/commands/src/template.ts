@@ -70,6 +70,12 @@ export function parseTemplate(
 const PUNCTUATION: ReadonlySet<string> = new Set('.,;:!?)]}"\'*_');
 const COUNTS_FROM_ZERO = /(?<!\\)\$0\b|\$ARGUMENTS\[\d/;
 
+function endOfPath(path: string): number {
+  let end = path.length;
+  while (end > 0 && PUNCTUATION.has(path[end - 1]!)) end--;
+  return end;
+}
+
 /** A piece, or the pieces that are in it. */
 function flat(piece: Piece): readonly Piece[] {
   return piece.kind === 'shell' || piece.kind === 'file' ? piece.inner : [piece];
@@ -117,8 +123,7 @@ class Parser {
 
   #file(whole: string, path: string): readonly Piece[] {
     const braced = whole.endsWith('}') && whole.startsWith('@{');
-    let end = path.length;
-    while (!braced && end > 0 && PUNCTUATION.has(path[end - 1]!)) end--;
+    const end = braced ? path.length : endOfPath(path);
     const tail = path.slice(end);
     const named = path.slice(0, end);
     if (named === '') return [];

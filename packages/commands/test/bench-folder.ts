@@ -16,7 +16,7 @@ export interface BenchFolder extends AsyncDisposable {
   /** Registers commands. Default: those of the whole folder, as `mine`. */
   register(options?: Partial<MarkdownCommandsOptions>): void;
   /** The text that a line comes to. */
-  text(line: string): Promise<string>;
+  readonly text: (line: string) => Promise<string>;
 }
 
 export async function benchFolder(): Promise<BenchFolder> {
@@ -43,7 +43,7 @@ export async function benchFolder(): Promise<BenchFolder> {
   };
 }
 
-export function textOf(resolved: ResolvedCommand | undefined): string {
+function textOf(resolved: ResolvedCommand | undefined): string {
   if (resolved?.ok !== true) throw new Error(resolved?.message ?? 'It is no command.');
   return resolved.content.map((part) => ('text' in part ? part.text : part.type)).join('');
 }

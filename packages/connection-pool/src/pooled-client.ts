@@ -159,9 +159,9 @@ export class PooledClient implements McpClient {
       ref.type === 'prompt'
         ? { type: 'ref/prompt', name: ref.name }
         : { type: 'ref/resource', uri: ref.uri };
-    const { name, value, given = {} } = argument;
+    const { given = {}, ...asked } = argument;
     const context = Object.keys(given).length === 0 ? {} : { context: { arguments: given } };
-    const params = { ref: wireRef, argument: { name, value }, ...context };
+    const params = { ref: wireRef, argument: asked, ...context };
     const result = await this.#read('completion/complete', params, options);
     const completion = isObject(result) ? result['completion'] : undefined;
     const values = isObject(completion) ? completion['values'] : undefined;

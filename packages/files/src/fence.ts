@@ -52,8 +52,8 @@ export function splitFences(source: string, note: Note): Fenced {
     skipped += 1;
   }
   const lines = text.split('\n');
-  const line = skipped + 1;
-  const whole: Fenced = { head: undefined, headLine: line, body: text, bodyLine: line };
+  const begin = skipped + 1;
+  const whole: Fenced = { head: undefined, headLine: begin, body: text, bodyLine: begin };
   const first = lines[0]?.trimStart() ?? '';
   // `---js`: never an engine, never run.
   if (/^---[ \t]*[A-Za-z]/.test(first)) {

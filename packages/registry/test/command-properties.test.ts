@@ -84,9 +84,7 @@ it('whatever commands are called, each can be typed under a name of its own', as
       const { commands } = registry.view();
       const listed = await commands.list();
       const reached = await Promise.all(listed.map(({ name }) => commands.resolve(`/${name}`)));
-      expect(reached.map((one) => one?.ok === true && one.name).toSorted()).toEqual(
-        names.toSorted(),
-      );
+      expect(new Set(reached.map((one) => one?.ok === true && one.name))).toEqual(new Set(names));
     }),
     { seed },
   );

@@ -214,11 +214,12 @@ describe('slash commands of a view', () => {
   it('tell what a command reported while it was resolved', async () => {
     const problems: Problem[] = [];
     await using registry = new ExtensionRegistry({ onProblem: (one) => void problems.push(one) });
-    const source = commands('a', [{ name: 'x' }]);
-    const { getCommand } = source;
-    source.getCommand = async (name, args, context) => {
-      context.report(problemFrom('a', new Error('half of it')));
-      return getCommand(name, args, context);
+    const source: Capability & CommandResource = {
+      ...commands('a', [{ name: 'x' }]),
+      getCommand: async (_name, _args, context) => {
+        context.report(problemFrom('a', new Error('half of it')));
+        return { messages: [] };
+      },
     };
     registry.register(source);
     expect(await registry.view().commands.resolve('/x')).toMatchObject({ ok: true });
