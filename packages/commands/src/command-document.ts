@@ -1,10 +1,4 @@
-import {
-  booleanField,
-  field,
-  readFrontmatter,
-  textField,
-  type FrontmatterData,
-} from '@patchbay/files';
+import { field, readFrontmatter, textField, type FrontmatterData } from '@patchbay/files';
 import type { CommandArgument, CommandEntry, Problem } from '@patchbay/protocols';
 
 import { declaredArguments } from './declared-arguments.ts';
@@ -62,7 +56,7 @@ export function readCommandDocument(
     line,
     message: `${file}:${line} ${SAYS[code]}${what === '' ? '' : ` (${what.slice(0, 80)})`}.`,
   });
-  if (booleanField(data, 'user-invocable') === false)
+  if (/^(?:false|no|off|0)$/i.test(textField(data, 'user-invocable') ?? ''))
     return { refused: say('not-a-command', headLine) };
 
   const blank = /^(?:[ \t]*\n)+/.exec(body)?.[0] ?? '';

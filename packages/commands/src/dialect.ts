@@ -92,10 +92,9 @@ export const DIALECTS: Readonly<Record<CommandDialect, DialectRules>> = {
   },
 };
 
-/** By the name of a folder on the way to the file: `.claude`, `.opencode`, `.codex`, `.cursor`, else our own. */
+const TOOL = /.*(?:^|[\\/])(?:\.|\.config[\\/])(claude|opencode|codex|cursor)(?:[\\/]|$)/s;
+
+/** By the nearest folder with the name of a tool: `.claude`, `.opencode`, `.config/opencode`, …; else our own. */
 export function dialectOf(folder: string): CommandDialect {
-  const parts = folder.split(/[\\/]/);
-  for (const dialect of ['claude', 'opencode', 'codex', 'cursor'] as const)
-    if (parts.includes(`.${dialect}`)) return dialect;
-  return /[\\/]\.config[\\/]opencode(?:[\\/]|$)/.test(folder) ? 'opencode' : 'patchbay';
+  return (TOOL.exec(folder)?.[1] as CommandDialect | undefined) ?? 'patchbay';
 }

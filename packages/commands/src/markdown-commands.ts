@@ -53,7 +53,7 @@ export function markdownCommands(
 interface Known {
   /** Of the file as it was found; absent if that was too short after its last change to tell whether another followed. */
   readonly stamp?: string;
-  /** What was in it. */
+  /** What was in it, as long as that is needed to tell whether it changed. */
   readonly bytes?: Buffer;
   /** Absent if it cannot be read, or is no command. */
   readonly document?: CommandDocument;
@@ -204,11 +204,14 @@ class MarkdownCommands implements Capability, CommandResource, ChangeObservable 
     const { path, file, real, root, inside } = found;
     if (before?.stamp !== undefined && before.stamp === found.stamp) return before;
     const settled = Date.now() - found.changedAt > STAMP_STEP_MS;
-    const stamp = settled ? { stamp: found.stamp } : {};
     const { id: source, dialect, precedence } = this.#options;
     try {
       const bytes = await readConfined(root, inside);
-      if (before?.bytes?.equals(bytes) === true) return { ...before, ...stamp };
+      const mark = settled ? { stamp: found.stamp } : { bytes };
+      if (before?.bytes?.equals(bytes) === true) {
+        const { document, problems } = before;
+        return { ...mark, problems, ...(document === undefined ? {} : { document }) };
+      }
       const document = readCommandDocument(bytes, {
         ...this.#handlers,
         source,
@@ -218,8 +221,8 @@ class MarkdownCommands implements Capability, CommandResource, ChangeObservable 
         dialect,
         precedence,
       });
-      if ('refused' in document) return { ...stamp, bytes, problems: [document.refused] };
-      return { ...stamp, bytes, document, problems: document.problems };
+      if ('refused' in document) return { ...mark, problems: [document.refused] };
+      return { ...mark, document, problems: document.problems };
     } catch (error) {
       // Removed since the folder was read.
       if (PatchbayError.isInstance(error) && error.code === 'not-found') return undefined;

@@ -95,8 +95,9 @@ describe('what a file says about itself', () => {
     await using bench = await benchFolder();
     await bench.write('hidden.md', '---\nuser-invocable: no\n---\nx');
     await bench.write('empty.md', '');
+    await bench.write('blank.md', '---\nuser-invocable:\n---\nx');
     bench.register();
-    expect(await names(bench)).toEqual(['empty']);
+    expect(await names(bench)).toEqual(['blank', 'empty']);
     expect(bench.problems).toMatchObject([
       { code: 'empty-command', file: join(bench.root, 'empty.md') },
       { code: 'not-a-command', file: join(bench.root, 'hidden.md'), line: 2 },
@@ -244,6 +245,7 @@ describe('the usual folders', () => {
     ['.claude/commands', '$0', 'a'],
     ['.config/opencode/command', '$1', 'a b'],
     ['.codex/prompts', '$1', 'a'],
+    ['.claude/worktrees/x/.opencode/commands', '$1', 'a b'],
     ['.cursor/commands', '$1', '$1\n\na b'],
     ['commands', '$1', 'a b'],
   ])('say by their name whose files are in %s', async (folder, template, expected) => {
