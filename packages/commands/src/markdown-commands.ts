@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-import { FileWatcher, readConfined } from '@patchbay/files';
+import { FileWatcher, readConfined, type FileLook } from '@patchbay/files';
 import {
   changeSource,
   PatchbayError,
@@ -82,7 +82,8 @@ class MarkdownCommands implements Capability, CommandResource, ChangeObservable 
   readonly #handlers: CommandHandlers;
   /** By path, relative to the folder. */
   #known: ReadonlyMap<string, Known> = new Map();
-  #files: ReadonlyMap<string, string> | undefined;
+  /** The last look, as a watcher understands it. */
+  #last: FileLook | undefined;
   #watcher: FileWatcher | undefined;
   #revision = 0;
   /** When the last look began. */
@@ -142,18 +143,11 @@ class MarkdownCommands implements Capability, CommandResource, ChangeObservable 
 
   /** While somebody listens. The watcher's looks are the same as anybody's. */
   #watch(emit: EmitChange): () => void {
-    const looked = this.#files !== undefined;
+    const looked = this.#last !== undefined;
     const watcher = new FileWatcher({
       source: this.id,
-      known: this.#files,
-      look: async () => {
-        const { scan } = await this.#look();
-        return {
-          files: filesOf(scan),
-          folders: new Map(scan.folders.map((folder) => [folder, matters])),
-          ways: scan.ways,
-        };
-      },
+      known: this.#last?.files,
+      look: async () => lookOf((await this.#look()).scan),
       onChange: (changes) => {
         for (const { path } of changes) emit('commands_changed', pathToFileURL(path).href);
       },
@@ -193,9 +187,9 @@ class MarkdownCommands implements Capability, CommandResource, ChangeObservable 
       else if (document !== undefined) documents.set(document.entry.name, document);
     }
     this.#known = known;
-    const files = filesOf(scan);
-    if (!same(files, this.#files)) this.#revision++;
-    this.#files = files;
+    const look = lookOf(scan);
+    if (!same(look.files, this.#last?.files)) this.#revision++;
+    this.#last = look;
     this.#lookedAt = began;
     return { scan, documents, problems };
   }
@@ -253,8 +247,13 @@ function nameOf(path: string): string {
     .join(':');
 }
 
-const filesOf = ({ commands }: FolderScan): ReadonlyMap<string, string> =>
-  new Map(commands.map(({ file, stamp }) => [file, stamp]));
+function lookOf({ commands, folders, ways }: FolderScan): FileLook {
+  return {
+    files: new Map(commands.map(({ file, stamp }) => [file, stamp])),
+    folders: new Map(folders.map((folder) => [folder, matters])),
+    ways,
+  };
+}
 
 function same(
   now: ReadonlyMap<string, string>,
