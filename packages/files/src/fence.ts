@@ -25,6 +25,8 @@ export interface Fenced {
   /** Line of the file on which `head` begins, from 1. */
   readonly headLine: number;
   readonly body: string;
+  /** Line of the file on which `body` begins, from 1. */
+  readonly bodyLine: number;
 }
 
 const FENCE = /^---[ \t]*$/;
@@ -50,19 +52,21 @@ export function splitFences(source: string, note: Note): Fenced {
     skipped += 1;
   }
   const lines = text.split('\n');
+  const begin = skipped + 1;
+  const whole: Fenced = { head: undefined, headLine: begin, body: text, bodyLine: begin };
   const first = lines[0]?.trimStart() ?? '';
   // `---js`: never an engine, never run.
   if (/^---[ \t]*[A-Za-z]/.test(first)) {
     note('frontmatter-language', skipped + 1, first.slice(3).trim());
-    return { head: undefined, headLine: skipped + 1, body: text };
+    return whole;
   }
-  if (!FENCE.test(first)) return { head: undefined, headLine: skipped + 1, body: text };
+  if (!FENCE.test(first)) return whole;
   const end = lines.findIndex((line, i) => i > 0 && CLOSING.test(line));
   if (end > 0) return cut(lines, end, end + 1, skipped);
   // Without a closing fence the block ends at the first line that cannot belong to a mapping.
   let last = 1;
   while (last < lines.length && (isEntry(lines[last]!) || /^[ \t]+\S/.test(lines[last]!))) last++;
-  if (last === 1) return { head: undefined, headLine: skipped + 1, body: text };
+  if (last === 1) return whole;
   note('unclosed-frontmatter', skipped + 1);
   return cut(lines, last, last, skipped);
 }
@@ -77,6 +81,7 @@ function cut(
     head: lines.slice(1, headEnd).join('\n'),
     headLine: skipped + 2,
     body: lines.slice(bodyStart).join('\n'),
+    bodyLine: skipped + bodyStart + 1,
   };
 }
 

@@ -9,6 +9,8 @@ export interface FrontmatterFile {
   /** Empty without a prototype if there is no frontmatter. */
   readonly data: FrontmatterData;
   readonly body: string;
+  /** Line of the file on which the body begins, from 1. */
+  readonly bodyLine: number;
   /** Line of the file on which the frontmatter's first entry stands, from 1. */
   readonly headLine: number;
   readonly hasFrontmatter: boolean;
@@ -75,12 +77,13 @@ export function readFrontmatter(
       : decodeText(bytes, options.partial);
   if (text.includes('\0')) return { refused: make('binary', 1) };
   if (guessed) note('not-utf8', 1);
-  const { head, headLine, body } = splitFences(text, note);
+  const { head, headLine, body, bodyLine } = splitFences(text, note);
   if (head === undefined) {
     note('no-frontmatter', 1);
     return {
       data: Object.create(null) as FrontmatterData,
       body,
+      bodyLine,
       headLine,
       hasFrontmatter: false,
       problems,
@@ -88,7 +91,8 @@ export function readFrontmatter(
   }
   if (head.length > MAX_FRONTMATTER_CHARS)
     return { refused: make('frontmatter-too-large', headLine) };
-  return { data: readYaml(head, headLine, note), body, headLine, hasFrontmatter: true, problems };
+  const data = readYaml(head, headLine, note);
+  return { data, body, bodyLine, headLine, hasFrontmatter: true, problems };
 }
 
 const REFUSING: ReadonlySet<FrontmatterCode> = new Set([

@@ -9,4 +9,5 @@ export {
   type FileWatcherOptions,
 } from './file-watcher.ts';
 export { readFrontmatter, type FrontmatterFile, type FrontmatterOptions } from './frontmatter.ts';
+export { projectFolders } from './project-folders.ts';
 export type { FrontmatterData, FrontmatterValue } from './yaml-entries.ts';

@@ -1,6 +1,7 @@
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 
+import type { CommandHandlers } from '@patchbay/commands';
 import {
   ConnectionPool,
   type InspectedConnection,
@@ -47,6 +48,8 @@ export interface HostOptions {
   readonly approval?: ApprovalPolicy;
   /** Chooses skills before each model request. Default: the model chooses from the catalogue. */
   readonly matcher?: SkillMatcher;
+  /** Who does what command files ask for: shell commands and files. Default: nobody, and a problem says so. */
+  readonly commands?: CommandHandlers;
   /** A session that nobody claimed or used for so long is closed, in milliseconds. Default 1,800,000. */
   readonly sessionIdleMs?: number;
   /** Limits of the connections. */
@@ -201,7 +204,10 @@ export class Host implements AsyncDisposable {
   /** Registers what is wanted and not there, takes out what is no longer wanted or has changed, and leaves the rest. */
   async #apply(loaded: LoadedConfig): Promise<void> {
     const wanted = new Map(
-      wantedOf(loaded, this.#folders, this.#pool).map((one) => [keyOf(one), one]),
+      wantedOf(loaded, this.#folders, this.#pool, this.#options.commands).map((one) => [
+        keyOf(one),
+        one,
+      ]),
     );
     const ending: Promise<void>[] = [];
     for (const [key, { wanted: before, handle }] of this.#plugged) {

@@ -1,4 +1,4 @@
-import { markdownCommands } from '@patchbay/commands';
+import { markdownCommands, type CommandHandlers } from '@patchbay/commands';
 import { McpServerCapability } from '@patchbay/mcp';
 import type {
   AnyCapability,
@@ -27,6 +27,7 @@ export function wantedOf(
   loaded: LoadedConfig,
   found: DefaultFolders,
   connections: ConnectionProvider,
+  handlers: CommandHandlers = {},
 ): readonly Wanted[] {
   const { servers, skills, commands, agents } = loaded;
   return [
@@ -40,14 +41,15 @@ export function wantedOf(
       : []),
     ...wantedCommands(
       'configured-commands',
-      commands.folders.map((folder) => ({ folder, dialect: 'patchbay' })),
+      commands.folders.map((folder) => ({ folder })),
       35,
       false,
+      handlers,
     ),
     ...(commands.defaults
       ? [
-          ...wantedCommands('project-commands', found.commands.project, 30, true),
-          ...wantedCommands('user-commands', found.commands.user, 20, true),
+          ...wantedCommands('project-commands', found.commands.project, 30, true, handlers),
+          ...wantedCommands('user-commands', found.commands.user, 20, true, handlers),
         ]
       : []),
     ...agents.flatMap((agent) => {
@@ -100,9 +102,10 @@ export function wantedSkills(
 
 function wantedCommands(
   id: string,
-  folders: readonly CommandFolder[],
+  folders: readonly (Pick<CommandFolder, 'folder'> & Partial<CommandFolder>)[],
   precedence: number,
   optional: boolean,
+  handlers: CommandHandlers,
 ): readonly Wanted[] {
   return folders.map((folder, i) => {
     const options = { id: `${id}-${i + 1}`, ...folder, precedence, optional };
@@ -110,7 +113,7 @@ function wantedCommands(
       id: options.id,
       scope: {},
       fingerprint: JSON.stringify(options),
-      make: () => markdownCommands(options),
+      make: () => markdownCommands({ ...options, ...handlers }),
     };
   });
 }

@@ -243,6 +243,28 @@ describe('an edited configuration', () => {
 });
 
 describe('folders', () => {
+  it('of commands mean what their tools mean, and do what the program lets them', async () => {
+    await write('.opencode/command/all.md', '$1 of $2');
+    await write('.cursor/commands/plain.md', 'About $1');
+    await write('extra/.claude/commands/zero.md', '$0, $1, see @notes.md');
+    await write('home/.codex/prompts/fix.md', 'Fix $FILE');
+    await write('patchbay.yaml', 'commands:\n  folders: [extra/.claude/commands]\n');
+    await using host = await open({
+      home: join(root, 'home'),
+      commands: { readFile: async ({ path }) => `<${path}>` },
+    });
+    const { commands } = host.registry.view();
+    const lines = ['/all a b c', '/plain a', '/zero a b', '/fix FILE=a.ts'];
+    const resolved = await Promise.all(lines.map((line) => commands.resolve(line)));
+    expect(resolved.map((one) => one?.ok === true && textOf(one))).toEqual([
+      'a of b c',
+      'About $1\n\na',
+      'a, b, see <notes.md>',
+      'Fix a.ts',
+    ]);
+    expect(problems).toEqual([]);
+  });
+
   it('of skills and commands are found up to the root of the repository, and of the user', async () => {
     await mkdir(join(root, '.git'));
     await skill('.agents/skills', 'top');

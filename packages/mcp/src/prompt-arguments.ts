@@ -1,4 +1,9 @@
-import { PatchbayError, type CommandArguments, type PromptEntry } from '@patchbay/protocols';
+import {
+  assignArguments,
+  PatchbayError,
+  type CommandArguments,
+  type PromptEntry,
+} from '@patchbay/protocols';
 
 /**
  * The arguments of a prompt from what was typed: named ones by name, the rest in the declared order. An empty value that
@@ -10,34 +15,7 @@ export function promptArguments(
   args: CommandArguments,
   server: string,
 ): Readonly<Record<string, string>> {
-  const declared = prompt.arguments ?? [];
-  const names = new Set(declared.map(({ name }) => name));
-  const values: Record<string, string> = {};
-  const positional: string[] = [];
-  for (let i = 0; i < args.positional.length; i++) {
-    const word = args.positional[i]!;
-    const [, name, value] = /^(?:--)?([^=\s]+)=([\s\S]*)$/.exec(word) ?? [];
-    const option = /^--(\S+)$/.exec(word)?.[1];
-    const next = args.positional[i + 1];
-    if (name !== undefined && names.has(name)) {
-      values[name] = value!;
-    } else if (option !== undefined && names.has(option) && next !== undefined) {
-      values[option] = next;
-      i++;
-    } else {
-      positional.push(word);
-    }
-  }
-  const open = declared.filter(({ name }) => !(name in values));
-  for (const [i, { name }] of open.entries()) {
-    const word = positional[i];
-    if (word === undefined) break;
-    // The last argument takes the rest, so that a sentence needs no quotes.
-    values[name] = i === open.length - 1 ? positional.slice(i).join(' ') : word;
-  }
-  const missing = declared
-    .filter(({ name, required }) => required === true && !(name in values))
-    .map(({ name }) => name);
+  const { values, missing } = assignArguments(prompt.arguments ?? [], args.positional);
   if (missing.length > 0) {
     throw new PatchbayError(
       'command-arguments',

@@ -19,8 +19,13 @@ export interface CommandEntry {
   /** Where it comes from, for people. */
   readonly origin: string;
   readonly kind: 'skill' | 'file' | 'prompt' | (string & {});
-  /** Among several of one name the greatest is reached by the plain name; the others by `<source>:<name>`. */
+  /**
+   * Among several of one name the greatest is reached by the plain name; the others by `<source>:<name>`. What lies here is
+   * greater than what a server says: project 30, user 20, MCP 0. Default 0.
+   */
   readonly precedence?: number;
+  /** Frontmatter as written, unknown keys included, where there is any; every scalar is text. */
+  readonly frontmatter?: Readonly<Record<string, unknown>>;
 }
 
 /** What was typed behind a command. */
@@ -29,7 +34,7 @@ export interface CommandArguments {
   readonly raw: string;
   /** Split as a shell would, quotes removed. */
   readonly positional: readonly string[];
-  /** `name=value` and `--name value`, for commands that declare arguments. */
+  /** `name=value` and `--name value`, for commands that declare arguments: see {@link assignArguments}. */
   readonly named: Readonly<Record<string, string>>;
 }
 
@@ -43,7 +48,7 @@ export interface CommandResource {
   listCommands(context: CompileContext): Promise<readonly CommandEntry[]>;
   /** @throws PatchbayError `not-found`, `command-arguments` */
   getCommand(name: string, args: CommandArguments, context: CompileContext): Promise<CommandPrompt>;
-  /** Completions of one argument. `given`: the arguments that are known already. */
+  /** Completions of one argument. `given`: what was typed for the other arguments of the command, by name. */
   completeArgument?(
     name: string,
     argument: string,

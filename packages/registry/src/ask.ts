@@ -1,4 +1,4 @@
-import { PatchbayError, type CompileContext } from '@patchbay/protocols';
+import { PatchbayError } from '@patchbay/protocols';
 
 import type { Asker } from './answers.ts';
 import type { Registration } from './registration.ts';
@@ -13,7 +13,7 @@ import { LATE, untilAnyOf, waitFor, type Until } from './waiting.ts';
 export async function ask<T>(
   registration: Registration,
   { viewer, asking = [] }: Asker,
-  question: (context: CompileContext) => T | Promise<T>,
+  question: (context: TrackedContext) => T | Promise<T>,
   until?: Until,
 ): Promise<T> {
   const own = untilAnyOf(until, viewer.ended, registration.gone);

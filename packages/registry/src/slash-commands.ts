@@ -1,4 +1,5 @@
 import {
+  assignArguments,
   isCommandResource,
   problemFrom,
   toPatchbayError,
@@ -10,21 +11,18 @@ import {
 
 import { ask } from './ask.ts';
 import { by } from './by.ts';
-import { parseCommandLine, splitWords } from './command-line.ts';
+import { parseCommandLine, quoteWord, wordsIn } from './command-line.ts';
+import { nameCommands, type CommandNames, type Routed } from './command-names.ts';
 import type { CompilerHost } from './compiler.ts';
 import { nearNames } from './near-names.ts';
 import type { Registration } from './registration.ts';
+import type { TrackedContext } from './tracked-context.ts';
 import type { Viewer } from './viewer.ts';
 
-interface Routed {
-  readonly entry: CommandEntry;
-  readonly registration: Registration;
-}
+/** Stands where somebody is typing. */
+const HERE = '\0';
 
-/**
- * Slash commands of every source in one list. Of two with one name the one of greater precedence (then the first by
- * source id) has the plain name; each is reached by `<source>:<name>` too.
- */
+/** Slash commands of every source in one list, each under the name that {@link nameCommands} gives it. */
 export class SlashCommands implements CommandRouter {
   readonly #viewer: Viewer;
   readonly #host: CompilerHost;
@@ -47,7 +45,7 @@ export class SlashCommands implements CommandRouter {
   ): Promise<ResolvedCommand | undefined> {
     const typed = parseCommandLine(line);
     if (typed === undefined) return undefined;
-    const { reachable, shown } = await this.#table();
+    const { reachable, shown, failed } = await this.#table();
     const routed = reachable.get(typed.name);
     if (routed === undefined) {
       const suggestions = nearNames(typed.name, [...shown.keys()]);
@@ -58,7 +56,7 @@ export class SlashCommands implements CommandRouter {
       return {
         ok: false,
         code: 'command-unknown',
-        message: `Unknown command: /${typed.name}.${perhaps}`,
+        message: `Unknown command: /${typed.name}.${perhaps}${withoutThem(failed)}`,
         suggestions,
       };
     }
@@ -103,59 +101,73 @@ export class SlashCommands implements CommandRouter {
 
   async #completeArgument(line: string, { entry, registration }: Routed): Promise<string[]> {
     const { capability } = registration;
+    const { arguments: declared = [], name } = entry;
     if (!isCommandResource(capability) || capability.completeArgument === undefined) return [];
-    const value = /\S*$/.exec(line)![0];
-    const before = line.slice(0, line.length - value.length);
-    const [, ...words] = splitWords(before); // the first word is the command
-    const argument = entry.arguments?.[words.length];
+    const words = wordsIn(line, true).slice(1); // without the command
+    const open = words.at(-1)?.to === line.length ? words.at(-1) : undefined;
+    const before = (open === undefined ? words : words.slice(0, -1)).map(({ text }) => text);
+    const typed = open?.text ?? '';
+    const [assigned = '', argumentName] = /^(?:--)?([^=\s]+)=/.exec(typed) ?? [];
+    const prefix = declared.some((one) => one.name === argumentName) ? assigned : '';
+    // Whichever argument would get what is typed here.
+    const { values } = assignArguments(declared, [...before, prefix + HERE]);
+    const { [HERE]: argument } = Object.fromEntries(
+      Object.entries(values).map(([key, value]) => [value, key]),
+    );
     if (argument === undefined) return [];
+    const given = Object.fromEntries(Object.entries(values).filter(([key]) => key !== argument));
+    const start = line.slice(0, open?.from ?? line.length) + prefix;
+    const value = typed.slice(prefix.length);
     try {
-      const given = Object.fromEntries(words.map((word, i) => [entry.arguments![i]!.name, word]));
-      const values = await this.#ask(registration, undefined, (context) =>
-        capability.completeArgument!(entry.name, argument.name, value, context, given),
+      const found = await this.#ask(registration, undefined, (context) =>
+        capability.completeArgument!(name, argument, value, context, given),
       );
-      return values.map((text) => before + (/[\s"]/.test(text) ? JSON.stringify(text) : text));
+      return found.map((text) => start + quoteWord(text));
     } catch (error) {
       this.#host.problem(problemFrom(registration.id, error));
       return [];
     }
   }
 
-  async #table(): Promise<{
-    readonly shown: ReadonlyMap<string, Routed>;
-    readonly reachable: ReadonlyMap<string, Routed>;
-  }> {
+  async #table(): Promise<CommandNames & { readonly failed: readonly string[] }> {
     const patience = { deadlineMs: this.#host.sourceTimeoutMs, until: this.#viewer.ended };
+    const failed: string[] = [];
     const lists = await Promise.all(
       this.#host.visible(this.#viewer.scope).map(async (registration) => {
         const answer = await registration.answers
           .of('commands')
           ?.get({ viewer: this.#viewer }, patience);
-        if (answer?.failure !== undefined) this.#host.problem(answer.failure);
+        if (answer?.failure !== undefined) {
+          failed.push(registration.id);
+          this.#host.problem(answer.failure);
+        }
         for (const problem of answer?.problems ?? []) this.#host.problem(problem);
         return (answer?.value ?? []).map((entry) => ({ entry, registration }));
       }),
     );
-    const all = lists
-      .flat()
-      .toSorted((a, b) => (b.entry.precedence ?? 0) - (a.entry.precedence ?? 0));
-    const shown = new Map<string, Routed>();
-    const reachable = new Map<string, Routed>();
-    for (const routed of all) {
-      const qualified = `${routed.registration.id}:${routed.entry.name}`;
-      if (!reachable.has(qualified)) reachable.set(qualified, routed);
-      const name = shown.has(routed.entry.name) ? qualified : routed.entry.name;
-      if (!shown.has(name)) shown.set(name, routed);
-    }
-    for (const [name, routed] of shown) reachable.set(name, routed);
-    return { shown, reachable };
+    const names = nameCommands(lists.flat());
+    for (const problem of names.problems) this.#host.problem(problem);
+    return { ...names, failed: failed.toSorted() };
   }
 
+  /** What is reported meanwhile is told as well. */
   #ask<T>(
     registration: Registration,
-    until: AbortSignal | undefined,
+    signal: AbortSignal | undefined,
     question: (context: CompileContext) => Promise<T>,
   ): Promise<T> {
-    return ask(registration, { viewer: this.#viewer }, question, until);
+    const telling = async (context: TrackedContext) => {
+      try {
+        return await question(context);
+      } finally {
+        for (const problem of context.reported) this.#host.problem(problem);
+      }
+    };
+    return ask(registration, { viewer: this.#viewer }, telling, signal);
   }
+}
+
+function withoutThem(failed: readonly string[]): string {
+  if (failed.length === 0) return '';
+  return ` The commands of ${failed.map((id) => `"${id}"`).join(', ')} could not be listed.`;
 }

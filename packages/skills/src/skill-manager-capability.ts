@@ -23,7 +23,7 @@ import { EmbeddedServers, serverProblems } from './embedded-servers.ts';
 import { BoundedMatcher, type SkillMatcher } from './matcher.ts';
 import { findSkill, nameSkills, shadowProblems, type NamedSkill } from './named-skills.ts';
 import type { SkillModes } from './skill-modes.ts';
-import { skillCommandText, skillContent } from './skill-text.ts';
+import { declaredArguments, skillCommandText, skillContent } from './skill-text.ts';
 import { skillTools } from './skill-tools.ts';
 
 export interface SkillManagerOptions {
@@ -136,12 +136,14 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
       .map(({ name, skill: { entry } }) => {
         const hint = entry.frontmatter?.['argument-hint'];
         const shown = Array.isArray(hint) ? `[${hint.join(', ')}]` : hint;
+        const names = declaredArguments({ entry });
         return {
           name,
           description: entry.description,
           origin: entry.origin,
           kind: 'skill',
           precedence: entry.precedence ?? 0,
+          ...(names.length === 0 ? {} : { arguments: names.map((one) => ({ name: one })) }),
           ...(typeof shown === 'string' ? { hint: shown } : {}),
         };
       });

@@ -38,7 +38,8 @@ function fill(skill: OpenSkill, typed?: TypedArguments): { text: string; used: b
 const PLACEHOLDER =
   /\{baseDir\}|\$\{CLAUDE_SKILL_DIR\}|\$ARGUMENTS\b(?:\[(\d+)\])?|\$([A-Za-z_]\w*)/g;
 
-function declaredArguments({ entry }: OpenSkill): readonly string[] {
+/** Names of the arguments that a skill takes as a command. */
+export function declaredArguments({ entry }: Pick<OpenSkill, 'entry'>): readonly string[] {
   const written = entry.frontmatter?.['arguments'];
   const names = typeof written === 'string' ? written.split(/[\s,]+/) : written;
   return Array.isArray(names) ? names.filter((name) => typeof name === 'string') : [];
