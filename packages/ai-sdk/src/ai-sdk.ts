@@ -65,7 +65,7 @@ export function aiSdk(view: ExtensionView, options: AiSdkOptions = {}): AiSdkExt
     use: (turn: TurnView) => Promise<T>,
   ): Promise<T> => {
     const run = byMessages.get(messages);
-    if (run !== undefined) return use(run.turn);
+    if (run !== undefined) return use(await run.turn());
     const text = userText(messages);
     const turn = view.beginTurn(text === undefined ? {} : { userText: text });
     try {
