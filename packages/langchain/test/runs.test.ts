@@ -235,31 +235,4 @@ describe('an agent with this middleware', () => {
     const agent = createAgent({ model, middleware: [...a.middleware, ...named.middleware] });
     expect((await agent.invoke(ask())).messages.at(-1)?.text).toBe('x');
   });
-
-  it('passes the run’s own view to an agent that is called inside a tool', async () => {
-    await using registry = new ExtensionRegistry();
-    registry.register(capability('c', { who: () => 'mine' }), { session: 'A' });
-    const inner = createAgent({
-      model: script([{ name: 'c__who' }]),
-      ...langchain(registry.view(), { name: 'inner' }),
-    });
-    const sub = tool(
-      async () => outcomes(await inner.invoke({ messages: [new HumanMessage('x')] })).join(),
-      {
-        name: 'sub',
-        description: 'sub',
-        schema: { type: 'object', properties: {} },
-      },
-    );
-    const lc = langchain(registry.view());
-    const outer = createAgent({
-      model: script([{ name: 'sub' }]),
-      tools: [sub],
-      middleware: lc.middleware,
-    });
-    const result = await outer.invoke(ask(), {
-      context: { patchbay: registry.view({ session: 'A' }) },
-    });
-    expect(outcomes(result)).toEqual([expect.stringMatching(/:success:mine$/)]);
-  });
 });

@@ -28,7 +28,7 @@ test('the parts are what createAgent takes, alone and beside others', () => {
   const lc = langchain(view);
   expectTypeOf(lc).toEqualTypeOf<LangchainParts>();
   expectTypeOf(lc.tools).toEqualTypeOf<[]>();
-  expectTypeOf(lc.middleware).toEqualTypeOf<[AgentMiddleware]>();
+  expectTypeOf(lc.middleware).toEqualTypeOf<[AgentMiddleware, AgentMiddleware]>();
   expectTypeOf(createAgent({ model, ...lc })).toExtend<ReactAgent>();
   expectTypeOf(
     createAgent({
