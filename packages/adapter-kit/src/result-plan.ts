@@ -24,7 +24,7 @@ export interface PlannedMedia {
   readonly kind: 'image' | 'audio' | 'file';
   /** Valid base64. */
   readonly data: string;
-  /** `type/subtype`. */
+  /** PNG, JPEG, GIF, WebP, PDF, or audio: what providers take. */
   readonly mimeType: string;
   readonly name?: string;
 }
@@ -41,6 +41,8 @@ export interface ResultPlan {
   readonly problems: readonly string[];
 }
 
+/** What providers take. One part of another type makes them refuse the whole request, so that stays a note. */
+const ACCEPTED = /^(?:image\/(?:png|jpeg|gif|webp)|application\/pdf|audio\/[\w.+-]+)$/iu;
 const DEFAULT_MAX_RESULT_CHARS = 100_000;
 const DEFAULT_MAX_MEDIA_BYTES = 5_000_000;
 
@@ -116,6 +118,7 @@ function planMedia(
   const bytes =
     Math.floor((data.length * 3) / 4) - (data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0);
   const note = `${what} ${mimeType}, ${bytes} bytes`;
+  if (!ACCEPTED.test(mimeType)) return { text: `[${note}; not shown]` };
   if (bytes > maxBytes)
     return { text: `[${note}; not shown${maxBytes > 0 ? `, more than ${maxBytes} bytes` : ''}]` };
   return {

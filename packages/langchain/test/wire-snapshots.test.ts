@@ -9,6 +9,7 @@ import { ask, capability } from './script.ts';
 import { providers, sent, type Provider } from './wire.ts';
 
 const PNG = 'iVBORw0KGgo=';
+const JPEG = '/9j/4AA=';
 const WAV = 'UklGRg==';
 const PDF = 'JVBERi0=';
 const parts = (...content: readonly ContentPart[]) => ({ content });
@@ -18,7 +19,7 @@ const text = { type: 'text', text: 'Said.' } as const;
 const RESULTS: Readonly<Record<string, ToolReturn>> = {
   text: parts(text, { type: 'text', text: 'More.' }),
   image: parts(text, { type: 'image', mimeType: 'image/png', data: PNG }),
-  image_alone: parts({ type: 'image', mimeType: 'image/jpeg', data: PNG }),
+  image_alone: parts({ type: 'image', mimeType: 'image/jpeg', data: JPEG }),
   audio: parts(text, { type: 'audio', mimeType: 'audio/wav', data: WAV }),
   pdf: parts({ type: 'resource', uri: 'f://a.pdf', mimeType: 'application/pdf', data: PDF }),
   archive: parts({ type: 'resource', uri: 'f://a.zip', mimeType: 'application/zip', data: PDF }),
