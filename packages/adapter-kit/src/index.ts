@@ -1,4 +1,5 @@
 export { createArgumentValidator, type ArgumentValidatorOptions } from './argument-validator.ts';
+export { planCommand, type CommandOptions, type PlannedMessage } from './command-prompt.ts';
 export { errorText } from './error-text.ts';
 export { instructionText, type InstructionText } from './instruction-text.ts';
 export { createProblemReport, type ProblemReport } from './problem-report.ts';
