@@ -7,6 +7,7 @@ import { ChatGroq } from '@langchain/groq';
 import { ChatMistralAI } from '@langchain/mistralai';
 import { ChatOllama } from '@langchain/ollama';
 import { ChatOpenAI } from '@langchain/openai';
+import { ChatOpenAI as ChatOpenAI16 } from '@langchain/openai-1.6';
 import { ChatOpenRouter } from '@langchain/openrouter';
 import { createAgent, type AgentMiddleware } from 'langchain';
 import { vi } from 'vitest';
@@ -35,6 +36,11 @@ export const providers = {
     new ChatOpenAI({ ...key, model: 'gpt-4o', configuration: { fetch } }),
   'openai responses': (fetch: typeof globalThis.fetch) =>
     new ChatOpenAI({ ...key, model: 'gpt-4o', useResponsesApi: true, configuration: { fetch } }),
+  // Puts media of tool messages into tool outputs, which 1.5 does not.
+  'openai 1.6 chat': (fetch: typeof globalThis.fetch) =>
+    new ChatOpenAI16({ ...key, model: 'gpt-4o', configuration: { fetch } }),
+  'openai 1.6 responses': (fetch: typeof globalThis.fetch) =>
+    new ChatOpenAI16({ ...key, model: 'gpt-4o', useResponsesApi: true, configuration: { fetch } }),
   // Named by a string: one of Responses, behind a wrapper.
   'openai:gpt-4o': () => 'openai:gpt-4o',
   anthropic: (fetch: typeof globalThis.fetch) =>
