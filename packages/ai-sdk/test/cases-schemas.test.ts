@@ -7,8 +7,9 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { aiSdk, type AiSdkOptions } from '../src/index.ts';
 import { call, capability, MAJORS, outputs, scripted, text, type Major } from './majors.ts';
 
-const fixture = <T>(name: string) =>
-  JSON.parse(readFileSync(new URL(`fixtures/${name}`, import.meta.url), 'utf8')) as T;
+const fixture = (name: string): unknown =>
+  JSON.parse(readFileSync(new URL(`fixtures/${name}`, import.meta.url), 'utf8'));
+type Schemas = Readonly<Record<string, JsonSchema>>;
 
 /** A run with a tool for each schema; gives what the model was shown, read, and what the tools were called with. */
 async function run(
@@ -43,7 +44,7 @@ async function run(
 
 describe.each(MAJORS)('public reports on schemas, on ai $major', (major) => {
   it('gemini-cli-13326: references stay where they lead somewhere, else are open and reported; none is fetched', async () => {
-    const refs = fixture<Record<string, JsonSchema>>('refs.json');
+    const refs = fixture('refs.json') as Schemas;
     const fetched = vi.spyOn(globalThis, 'fetch');
     const { shown, problems, got } = await run(major, refs, [
       ['siblings', { external: { name: 'x' } }],
@@ -69,7 +70,7 @@ describe.each(MAJORS)('public reports on schemas, on ai $major', (major) => {
   });
 
   it('opencode-45245: a strict face where it can be said, and arguments without its nulls', async () => {
-    const objects = fixture<Record<string, JsonSchema>>('objects.json');
+    const objects = fixture('objects.json') as Schemas;
     const strict = await run(
       major,
       objects,
@@ -98,9 +99,10 @@ describe.each(MAJORS)('public reports on schemas, on ai $major', (major) => {
   });
 
   it('vercel-ai-18909: unions reach the model as they are, and each value gets its verdict', async () => {
-    const { schema, table } = fixture<{ schema: JsonSchema; table: [object, boolean][] }>(
-      'union.json',
-    );
+    const { schema, table } = fixture('union.json') as {
+      schema: JsonSchema;
+      table: [object, boolean][];
+    };
     const { shown, got } = await run(
       major,
       { union: schema },

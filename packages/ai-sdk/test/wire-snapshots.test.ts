@@ -107,7 +107,7 @@ describe('what is sent by ai 7', () => {
       return Response.json({ error: { message: 'stop' } }, { status: 400 });
     };
     const agent = new ToolLoopAgent({
-      model: make(fetch as typeof globalThis.fetch),
+      model: make(fetch),
       maxRetries: 0,
       ...extensions(),
     });

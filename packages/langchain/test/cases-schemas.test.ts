@@ -9,8 +9,9 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ask, capability, script, type ScriptedCall } from './script.ts';
 import { sent, type Provider } from './wire.ts';
 
-const fixture = <T>(name: string) =>
-  JSON.parse(readFileSync(new URL(`fixtures/${name}`, import.meta.url), 'utf8')) as T;
+const fixture = (name: string): unknown =>
+  JSON.parse(readFileSync(new URL(`fixtures/${name}`, import.meta.url), 'utf8'));
+type Schemas = Readonly<Record<string, JsonSchema>>;
 
 /** A view with a tool for each schema. */
 function board(schemas: Readonly<Record<string, JsonSchema>>) {
@@ -34,7 +35,7 @@ function board(schemas: Readonly<Record<string, JsonSchema>>) {
     run: (...calls: readonly ScriptedCall[]) =>
       createAgent({ model: script(calls), ...lc }).invoke(ask()),
     /** The declarations that a provider is sent, by name, and the whole of them as text. */
-    async shown(provider: Provider) {
+    shown: async (provider: Provider) => {
       const { tools } = await sent(provider, lc.middleware, [new HumanMessage('go')]);
       const [first] = tools as [{ functionDeclarations?: Declared[] }];
       const declared = first.functionDeclarations ?? (tools as { function: Declared }[]);
@@ -55,7 +56,7 @@ interface Declared {
 
 describe('public reports on schemas', () => {
   it('gemini-cli-13326: Google gets no reference, others get those that lead somewhere; none is fetched', async () => {
-    const refs = fixture<Record<string, JsonSchema>>('refs.json');
+    const refs = fixture('refs.json') as Schemas;
     const { shown, problems, run, got } = board(refs);
     for (const provider of ['google', 'google-genai'] as const) {
       const written = await shown(provider);
@@ -92,7 +93,7 @@ describe('public reports on schemas', () => {
   });
 
   it('opencode-45245: no argument is made required or closed; a tool without any says so; strict is never asked for', async () => {
-    const objects = fixture<Record<string, JsonSchema>>('objects.json');
+    const objects = fixture('objects.json') as Schemas;
     const { shown } = board(objects);
     for (const provider of ['openai chat', 'groq', 'mistral'] as const) {
       const { bare, onlyType, pattern, ...others } = await shown(provider);
@@ -108,10 +109,10 @@ describe('public reports on schemas', () => {
   });
 
   it('vercel-ai-18909: unions reach the model as they are, and each value gets its verdict', async () => {
-    const { schema, table } = fixture<{
+    const { schema, table } = fixture('union.json') as {
       schema: JsonSchema;
       table: [Record<string, unknown>, boolean][];
-    }>('union.json');
+    };
     const { shown, run, got } = board({ union: schema });
     expect((await shown('openai chat'))['union']).toEqual(schema);
     await run(...table.map(([args], at) => ({ name: 't__union', args, id: `${at}` })));

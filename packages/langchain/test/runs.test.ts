@@ -4,7 +4,7 @@ import { MemorySaver } from '@langchain/langgraph';
 import { langchain } from '@patchbay/langchain';
 import type { Capability, TurnContext } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
-import { AIMessage, createAgent, createMiddleware, fakeModel, HumanMessage, tool } from 'langchain';
+import { AIMessage, createAgent, createMiddleware, fakeModel } from 'langchain';
 import { describe, expect, it } from 'vitest';
 
 import { ask, capability, outcomes, script } from './script.ts';

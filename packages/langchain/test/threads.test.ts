@@ -24,12 +24,12 @@ import { ask, capability, outcomes, script } from './script.ts';
 const here = dirname(fileURLToPath(import.meta.url));
 
 /** The program as a file that Node runs, beside the packages that it needs. */
-async function program(): Promise<(...args: readonly string[]) => Promise<Half>> {
+async function program(): Promise<(half: 'ask' | 'resume') => Promise<Half>> {
   const folder = await mkdtemp(join(here, '../node_modules/.resume-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const outfile = join(folder, 'program.mjs');
   await build({
-    entryPoints: [join(here, 'resume-program.ts')],
+    entryPoints: [join(here, 'fixtures/resume/program.ts')],
     outfile,
     bundle: true,
     format: 'esm',
@@ -39,7 +39,7 @@ async function program(): Promise<(...args: readonly string[]) => Promise<Half>>
   });
   const thread = join(folder, 'thread');
   return async (half) => {
-    const { stdout } = await promisify(execFile)(process.execPath, [outfile, half!, thread]);
+    const { stdout } = await promisify(execFile)(process.execPath, [outfile, half, thread]);
     return JSON.parse(stdout) as Half;
   };
 }

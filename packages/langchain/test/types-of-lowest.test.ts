@@ -7,7 +7,7 @@ import { expect, it } from 'vitest';
 
 it('the types fit the lowest LangChain as well: the same source and the same program under its declarations', () => {
   const typescript = createRequire(import.meta.url).resolve('typescript/package.json');
-  const project = fileURLToPath(new URL('lowest/tsconfig.json', import.meta.url));
+  const project = fileURLToPath(new URL('./lowest/tsconfig.json', import.meta.url));
   const { stdout, status } = spawnSync(
     process.execPath,
     [join(dirname(typescript), 'bin/tsc'), '-p', project, '--listFiles'],
