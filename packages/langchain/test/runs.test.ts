@@ -4,7 +4,7 @@ import { MemorySaver } from '@langchain/langgraph';
 import { langchain } from '@patchbay/langchain';
 import type { Capability, TurnContext } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
-import { AIMessage, createAgent, createMiddleware, fakeModel } from 'langchain';
+import { AIMessage, createAgent, createMiddleware, fakeModel, toolStrategy } from 'langchain';
 import { describe, expect, it } from 'vitest';
 
 import { ask, capability, outcomes, script } from './script.ts';
@@ -234,5 +234,26 @@ describe('an agent with this middleware', () => {
     const named = langchain(registry.view(scope), { name: 'other' });
     const agent = createAgent({ model, middleware: [...a.middleware, ...named.middleware] });
     expect((await agent.invoke(ask())).messages.at(-1)?.text).toBe('x');
+  });
+
+  it('still answers in the form that the agent asks for', async () => {
+    await using registry = new ExtensionRegistry();
+    registry.register(capability('c', { a: () => 'a ran' }));
+    const answer = {
+      title: 'Answer',
+      type: 'object' as const,
+      properties: { n: { type: 'number' } },
+    };
+    const model = fakeModel()
+      .respondWithTools([{ name: 'c__a', args: {}, id: '1' }])
+      .respondWithTools([{ name: 'Answer', args: { n: 5 }, id: '2' }]);
+    const agent = createAgent({
+      model,
+      ...langchain(registry.view({ session: 's' })),
+      responseFormat: toolStrategy(answer),
+    });
+    const result = await agent.invoke(ask());
+    expect(outcomes(result)[0]).toBe('success:a ran');
+    expect(result.structuredResponse).toEqual({ n: 5 });
   });
 });
