@@ -12,3 +12,4 @@ export {
 } from './provider-schema.ts';
 export { planResult, type PlannedMedia, type PlanOptions, type ResultPlan } from './result-plan.ts';
 export { withoutStrictNulls } from './strict-schema.ts';
+export { createToolValidator, type ToolValidator } from './tool-validator.ts';

@@ -98,6 +98,17 @@ describe.each(MAJORS)('public reports on schemas, on ai $major', (major) => {
       expect(normal.shown[name]).toMatchObject({ strict: false, inputSchema: objects[name] });
   });
 
+  it('one that cannot be used is a problem of its tool, told once; the tool is called all the same', async () => {
+    const unusable = { type: 'object', properties: { s: { type: 'string', pattern: '(?i)x' } } };
+    const { got, problems } = await run(major, { a: unusable }, [
+      ['a', { s: 'X' }],
+      ['a', { s: 'x' }],
+    ]);
+    expect(got).toEqual([{ s: 'X' }, { s: 'x' }]);
+    expect(problems).toMatchObject([{ source: 't', code: 'schema-unusable', severity: 'warning' }]);
+    expect(problems[0]?.message).toContain('"t__a"');
+  });
+
   it('vercel-ai-18909: unions reach the model as they are, and each value gets its verdict', async () => {
     const { schema, table } = fixture('union.json') as {
       schema: JsonSchema;
