@@ -1,15 +1,63 @@
-import { defineConfig } from 'vitest/config';
+import { fileURLToPath } from 'node:url';
+
+import { defineConfig, type Plugin } from 'vitest/config';
 
 /** Soaks, matrices and large corpora: minutes, not seconds. Run before a release and before an issue is closed. */
 const conditions = ['@patchbay/source'];
+const resolve = { conditions };
+const ssr = { resolve: { conditions, externalConditions: conditions } };
+
+/** The frameworks as `test/lowest` has them, instead of the ones of each package. */
+const LOWEST = fileURLToPath(new URL('test/lowest/index.js', import.meta.url));
+const FRAMEWORK = /^(?:ai|ai6|langchain|@langchain\/core|@langchain\/langgraph)(?:\/|$)/u;
+const lowest: Plugin = {
+  name: 'lowest',
+  enforce: 'pre',
+  resolveId(source, _importer, options) {
+    return FRAMEWORK.test(source) ? this.resolve(source, LOWEST, options) : undefined;
+  },
+};
+
+/** The tests of both adapters. The matrix has a second axis, Node: start this with each of them. */
+const adapters = (versions: 'lowest' | 'newest', plugins: Plugin[], exclude: string[]) => ({
+  resolve,
+  ssr,
+  plugins,
+  test: {
+    name: `adapters on the ${versions} versions of their frameworks, Node ${process.version}`,
+    include: ['packages/{ai-sdk,langchain}/test/**/*.test.ts'],
+    exclude: ['**/*.long.test.ts', '**/node_modules/**', ...exclude],
+    testTimeout: 60_000,
+  },
+});
 
 export default defineConfig({
-  resolve: { conditions },
-  ssr: { resolve: { conditions, externalConditions: conditions } },
   test: {
-    include: ['packages/*/test/**/*.long.test.ts', 'test/**/*.long.test.ts'],
-    testTimeout: 600_000,
-    hookTimeout: 600_000,
-    fileParallelism: false,
+    projects: [
+      {
+        resolve,
+        ssr,
+        test: {
+          name: 'long',
+          include: ['packages/*/test/**/*.long.test.ts', 'test/**/*.long.test.ts'],
+          testTimeout: 600_000,
+          hookTimeout: 600_000,
+          fileParallelism: false,
+        },
+      },
+      adapters('newest', [], []),
+      adapters(
+        'lowest',
+        [lowest],
+        [
+          // Start the compiler, which knows nothing of this.
+          '**/types-of-*.test.ts',
+          // What these are about needs newer versions.
+          '**/newer-frameworks.test.ts',
+          '**/deepagents.test.ts',
+          '**/wire-snapshots.test.ts',
+        ],
+      ),
+    ],
   },
 });

@@ -1,4 +1,4 @@
-import { Validator, type SchemaDraft } from '@cfworker/json-schema';
+import { dereference, validate, type OutputUnit, type SchemaDraft } from '@cfworker/json-schema';
 import {
   problemFrom,
   toPatchbayError,
@@ -21,15 +21,23 @@ export interface ArgumentValidatorOptions {
   readonly onProblem?: (problem: Problem, schema: JsonSchema) => void;
 }
 
+/** Deeper ones are copied by whoever copies JSON, or refused. */
+const MAX_DEPTH = 500;
 const FITS: ArgumentCheck = Object.freeze({ ok: true });
+
+const TOO_LARGE: ArgumentCheck = Object.freeze({
+  ok: false,
+  violations: Object.freeze(['arguments: too many values, or too deeply nested, to be checked']),
+});
 
 /**
  * Checks arguments against JSON Schemas (drafts 4, 7, 2019-09 and 2020-12 by `$schema`; 2020-12 where it says nothing).
  * A schema is compiled once per object, at first use, without generating code; references outside of it are not fetched.
- * A schema that cannot be used lets everything pass: who provides the tool checks too.
+ * A schema that cannot be used lets everything pass: who provides the tool checks too. Arguments that are too large to be
+ * checked (a hundred thousand wrong values, hundreds of levels) do not pass.
  */
 export function createArgumentValidator(options: ArgumentValidatorOptions = {}): ArgumentValidator {
-  const compiled = new WeakMap<JsonSchema, Validator | 'unusable'>();
+  const compiled = new WeakMap<JsonSchema, Check | 'unusable'>();
   const reported = new WeakSet<JsonSchema>();
   const { onProblem = createProblemReport() } = options;
 
@@ -46,40 +54,63 @@ export function createArgumentValidator(options: ArgumentValidatorOptions = {}):
     );
   };
 
-  const compile = (schema: JsonSchema): Validator | 'unusable' => {
-    let validator = compiled.get(schema);
-    if (validator === undefined) {
+  const compile = (schema: JsonSchema): Check | 'unusable' => {
+    let check = compiled.get(schema);
+    if (check === undefined) {
       try {
-        // A copy: the library writes into the schemas that it is given.
-        validator = new Validator(structuredClone(schema), draftOf(schema), false);
+        check = checkOf(schema);
       } catch (error) {
         report(schema, error);
-        validator = 'unusable';
+        check = 'unusable';
       }
-      compiled.set(schema, validator);
+      compiled.set(schema, check);
     }
-    return validator;
+    return check;
   };
 
   return {
     validate(schema, args) {
       if (!isSchemaObject(schema)) return FITS;
-      const validator = compile(schema);
-      if (validator === 'unusable') return FITS;
+      const check = compile(schema);
+      if (check === 'unusable') return FITS;
       const plain = asJson(args);
       if (plain === undefined)
         return { ok: false, violations: ['arguments: expected plain JSON values'] };
       try {
-        const { valid, errors } = validator.validate(plain.value);
-        return valid
-          ? FITS
-          : { ok: false, violations: violationLines(schema, plain.value, errors) };
+        const first = check(plain.value, 'first');
+        if (first.length === 0) return FITS;
+        const units = allUnits(check, plain.value) ?? first;
+        return { ok: false, violations: violationLines(schema, plain.value, units) };
       } catch (error) {
+        if (error instanceof RangeError && !isSmall(plain.value)) return TOO_LARGE;
         report(schema, error);
         return FITS;
       }
     },
   };
+}
+
+/** What is wrong; `first` looks no further than it has to. */
+type Check = (value: unknown, howMany: 'first' | 'all') => readonly OutputUnit[];
+
+function checkOf(schema: JsonSchema): Check {
+  // A copy: the library writes into the schemas that it is given.
+  const copy = structuredClone(schema);
+  const lookup = dereference(copy);
+  const draft = draftOf(schema);
+  return (value, howMany) => {
+    const { valid, errors } = validate(value, copy, draft, lookup, howMany === 'first');
+    return valid ? [] : errors;
+  };
+}
+
+/** The library gives up where there are more than fit on its stack. */
+function allUnits(check: Check, value: unknown): readonly OutputUnit[] | undefined {
+  try {
+    return check(value, 'all');
+  } catch {
+    return undefined;
+  }
 }
 
 function draftOf(schema: JsonSchema): SchemaDraft {
@@ -100,10 +131,21 @@ function asJson(args: unknown): { readonly value: unknown } | undefined {
   }
 }
 
-function isPlain(value: unknown): boolean {
+function isPlain(value: unknown, depth = 0): boolean {
   if (value === null) return true;
-  if (typeof value === 'object') return Object.values(value).every(isPlain);
+  if (typeof value === 'object')
+    return depth < MAX_DEPTH && Object.values(value).every((each) => isPlain(each, depth + 1));
   return typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value);
+}
+
+/** Where a check of so few values does not end, its schema is why. */
+function isSmall(value: unknown): boolean {
+  let left = 1000;
+  const fits = (each: unknown, depth: number): boolean =>
+    typeof each !== 'object' ||
+    each === null ||
+    (depth < 30 && Object.values(each).every((inner) => --left > 0 && fits(inner, depth + 1)));
+  return fits(value, 0);
 }
 
 const firstLine = (text: string) => text.split('\n', 1)[0]!;

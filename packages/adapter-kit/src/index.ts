@@ -1,4 +1,5 @@
 export { createArgumentValidator, type ArgumentValidatorOptions } from './argument-validator.ts';
+export { planCommand, type CommandOptions, type PlannedMessage } from './command-prompt.ts';
 export { errorText } from './error-text.ts';
 export { instructionText, type InstructionText } from './instruction-text.ts';
 export { createProblemReport, type ProblemReport } from './problem-report.ts';
@@ -11,3 +12,4 @@ export {
 } from './provider-schema.ts';
 export { planResult, type PlannedMedia, type PlanOptions, type ResultPlan } from './result-plan.ts';
 export { withoutStrictNulls } from './strict-schema.ts';
+export { createToolValidator, type ToolValidator } from './tool-validator.ts';

@@ -24,7 +24,7 @@ export interface PlannedMedia {
   readonly kind: 'image' | 'audio' | 'file';
   /** Valid base64. */
   readonly data: string;
-  /** `type/subtype`. */
+  /** PNG, JPEG, GIF, WebP, PDF, or audio: what providers take. */
   readonly mimeType: string;
   readonly name?: string;
 }
@@ -41,6 +41,8 @@ export interface ResultPlan {
   readonly problems: readonly string[];
 }
 
+/** What providers take. One part of another type makes them refuse the whole request, so that stays a note. */
+const ACCEPTED = /^(?:image\/(?:png|jpeg|gif|webp)|application\/pdf|audio\/[\w.+-]+)$/iu;
 const DEFAULT_MAX_RESULT_CHARS = 100_000;
 const DEFAULT_MAX_MEDIA_BYTES = 5_000_000;
 
@@ -90,18 +92,11 @@ function planPart(given: unknown, maxMediaBytes: number): PlannedPart {
     return planMedia(part.type, part.data, part.mimeType, part.name, maxMediaBytes);
   if (isResourcePart(part)) {
     if (typeof part.text === 'string')
-      return { text: `[resource ${part.uri}]\n${part.text}`, said: true };
-    const kind = mediaKind(part.mimeType);
-    return planMedia(
-      kind,
-      part.data,
-      part.mimeType ?? 'application/octet-stream',
-      part.uri,
-      maxMediaBytes,
-      'resource',
-    );
+      return { text: `[${named('resource', part.uri)}]\n${part.text}`, said: true };
+    const mimeType: unknown = part.mimeType ?? 'application/octet-stream';
+    return planMedia(mediaKind(mimeType), part.data, mimeType, part.uri, maxMediaBytes, 'resource');
   }
-  if (isResourceLinkPart(part)) return { text: linkNote(part) };
+  if (isResourceLinkPart(part)) return { text: linkNote({ ...part }) };
   return unusable(
     `part of type ${JSON.stringify(what)}`,
     'it is of no kind, or has no shape, that is known',
@@ -116,13 +111,14 @@ function planMedia(
   maxBytes: number,
   noun: string = kind,
 ): PlannedPart {
-  const named = typeof name === 'string' ? `${noun} ${name}` : noun;
+  const what = named(noun, name);
   if (typeof mimeType !== 'string' || !/^[\w.+-]+\/[\w.+-]+/u.test(mimeType))
-    return unusable(named, 'it has no media type');
-  if (!isBase64(data)) return unusable(`${named} ${mimeType}`, 'its data is not base64');
+    return unusable(what, 'it has no media type');
+  if (!isBase64(data)) return unusable(`${what} ${mimeType}`, 'its data is not base64');
   const bytes =
     Math.floor((data.length * 3) / 4) - (data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0);
-  const note = `${named} ${mimeType}, ${bytes} bytes`;
+  const note = `${what} ${mimeType}, ${bytes} bytes`;
+  if (!ACCEPTED.test(mimeType)) return { text: `[${note}; not shown]` };
   if (bytes > maxBytes)
     return { text: `[${note}; not shown${maxBytes > 0 ? `, more than ${maxBytes} bytes` : ''}]` };
   return {
@@ -140,25 +136,27 @@ function unusable(what: string, why: string): PlannedPart {
   return { text: `[${what} that cannot be shown: ${why}]`, problem: `${what}: ${why}` };
 }
 
-function linkNote(part: {
-  readonly uri: string;
-  readonly name?: string;
-  readonly title?: string;
-  readonly description?: string;
-  readonly mimeType?: string;
-  readonly size?: number;
-}): string {
+/** What is no text, in a part that others wrote, is left out. */
+function linkNote(part: Readonly<Record<string, unknown>>): string {
   const { uri, name, title, description, mimeType, size } = part;
-  const facts = [mimeType, size === undefined ? undefined : `${size} bytes`].filter(
-    (fact) => fact !== undefined,
-  );
-  const label = [title ?? name, `<${uri}>`, facts.join(', ')].filter(Boolean).join(' ');
-  return `[resource link ${label}${description === undefined ? '' : `: ${description}`}]`;
+  const facts = [mimeType, typeof size === 'number' ? `${size} bytes` : undefined].filter(isText);
+  const label = [title ?? name, isText(uri) ? `<${uri}>` : '', facts.join(', ')]
+    .filter(isText)
+    .join(' ');
+  return `[${named('resource link', label)}${isText(description) ? `: ${description}` : ''}]`;
 }
 
-function mediaKind(mimeType: string | undefined): PlannedMedia['kind'] {
-  if (mimeType?.startsWith('image/')) return 'image';
-  return mimeType?.startsWith('audio/') ? 'audio' : 'file';
+function named(noun: string, name: unknown): string {
+  return isText(name) ? `${noun} ${name}` : noun;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+function mediaKind(mimeType: unknown): PlannedMedia['kind'] {
+  const [kind] = typeof mimeType === 'string' ? mimeType.split('/', 1) : [];
+  return kind === 'image' || kind === 'audio' ? kind : 'file';
 }
 
 function isBase64(data: unknown): data is string {

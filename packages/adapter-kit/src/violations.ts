@@ -11,6 +11,8 @@ import {
 
 /** More than this many help no model. */
 const MAX_LINES = 20;
+/** More are not looked at: what is wrong with a long list is wrong with most of it. */
+const MAX_UNITS = 1000;
 const MAX_VALUE = 60;
 
 /** Keywords whose own violation only says that something inside is wrong, which has a line of its own. */
@@ -38,9 +40,11 @@ export function violationLines(
   args: unknown,
   units: readonly OutputUnit[],
 ): readonly string[] {
-  const lines = [...new Set(linesOf({ schema, args }, units))];
+  const cut = units.length > MAX_UNITS;
+  const lines = [...new Set(linesOf({ schema, args }, units.slice(0, MAX_UNITS)))];
   if (lines.length <= MAX_LINES) return lines;
-  return [...lines.slice(0, MAX_LINES), `… and ${lines.length - MAX_LINES} more`];
+  const more = lines.length - MAX_LINES;
+  return [...lines.slice(0, MAX_LINES), `… and ${cut ? `at least ${more}` : more} more`];
 }
 
 interface Checked {

@@ -96,6 +96,59 @@ describe('arguments', () => {
     expect(many.at(-1)).toBe('… and 30 more');
   });
 
+  const deep = (levels: number) => {
+    let value: unknown = 'x';
+    for (let level = 0; level < levels; level++) value = { n: value };
+    return value;
+  };
+  const tree = of(
+    { a: { $ref: '#/$defs/T' } },
+    {
+      $defs: {
+        T: {
+          anyOf: [{ type: 'string' }, { type: 'object', properties: { n: { $ref: '#/$defs/T' } } }],
+        },
+      },
+    },
+  );
+
+  it.each<[string, JsonSchema, unknown]>([
+    [
+      'in a list',
+      of({ a: { type: 'array', items: { type: 'number' } } }),
+      Array.from({ length: 300_000 }, () => 'x'),
+    ],
+    [
+      'in a map',
+      of({ a: { type: 'object', additionalProperties: { type: 'number' } } }),
+      Object.fromEntries(Array.from({ length: 300_000 }, (_, at) => [at, 'x'])),
+    ],
+    ['in levels', tree, deep(2000)],
+    ['in more levels than can be walked', tree, deep(20_000)],
+  ])(
+    'of which hundreds of thousands are wrong, %s, do not pass, nor does the check give up',
+    (_, schema, a) => {
+      const problems: Problem[] = [];
+      const validator = createArgumentValidator({ onProblem: (problem) => problems.push(problem) });
+      const check = validator.validate(schema, { a });
+      expect(check).toMatchObject({
+        ok: false,
+        violations: [expect.stringMatching(/^a|^arguments/u)],
+      });
+      expect(problems).toEqual([]);
+      expect(validator.validate(schema, { a: 5 }).ok).toBe(false);
+    },
+  );
+
+  it('of which very many are wrong are told by the first few', () => {
+    const told = lines(of({ a: { items: { type: 'number' } } }), {
+      a: Array.from({ length: 20_000 }, (_, at) => `${at}`),
+    });
+    expect(told).toHaveLength(21);
+    expect(told[0]).toBe('a[0]: expected number, got the text "0"');
+    expect(told.at(-1)).toMatch(/^… and at least \d+ more$/u);
+  });
+
   it('may have members that are undefined: they do not travel', () => {
     expect(lines(of({ a: { type: 'string' } }), { a: undefined })).toEqual([]);
     expect(lines(of({ a: { type: 'string' } }, { required: ['a'] }), { a: undefined })).toEqual([
@@ -144,6 +197,7 @@ describe('a schema', () => {
       of({ a: { $ref: 'http://127.0.0.1:9/never.json' } }),
       { a: 1 },
     ],
+    ['with references that go round in a circle', of({ a: { $ref: '#/properties/a' } }), { a: 1 }],
     ['that does not compile', { $id: 'http://[', type: 'object' }, {}],
     [
       'that contains itself',

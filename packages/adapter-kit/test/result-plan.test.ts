@@ -23,8 +23,13 @@ describe('what a model reads of a result', () => {
     ['an image', { type: 'image', mimeType: 'image/png', data: PNG }, '[image image/png, 8 bytes]'],
     [
       'a named file',
+      { type: 'file', mimeType: 'application/pdf', data: PNG, name: 'a.pdf' },
+      '[file a.pdf application/pdf, 8 bytes]',
+    ],
+    [
+      'a file that providers refuse',
       { type: 'file', mimeType: 'text/csv', data: PNG, name: 'a.csv' },
-      '[file a.csv text/csv, 8 bytes]',
+      '[file a.csv text/csv, 8 bytes; not shown]',
     ],
     [
       'a text resource',
@@ -73,12 +78,14 @@ describe('what a model reads of a result', () => {
     const { media, text } = plan([
       { type: 'audio', mimeType: 'audio/wav', data: PNG },
       { type: 'resource', uri: 'f://d/p.png', mimeType: 'image/png', data: PNG },
+      { type: 'resource', uri: 'f://d/q.pdf', mimeType: 'application/pdf', data: PNG },
       { type: 'resource', uri: 'f://z', data: PNG },
+      { type: 'image', mimeType: 'image/svg+xml', data: PNG },
     ]);
     expect(media).toEqual([
       { kind: 'audio', mimeType: 'audio/wav', data: PNG },
       { kind: 'image', mimeType: 'image/png', data: PNG, name: 'p.png' },
-      { kind: 'file', mimeType: 'application/octet-stream', data: PNG, name: 'z' },
+      { kind: 'file', mimeType: 'application/pdf', data: PNG, name: 'q.pdf' },
     ]);
     expect(text).not.toContain(PNG);
   });

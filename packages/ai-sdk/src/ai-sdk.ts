@@ -1,7 +1,7 @@
 import {
-  createArgumentValidator,
   createProviderSchemas,
   createProblemReport,
+  createToolValidator,
   type PlanOptions,
 } from '@patchbay/adapter-kit';
 import type { ExtensionView, Problem, Tool as PatchbayTool, TurnView } from '@patchbay/protocols';
@@ -65,7 +65,7 @@ export function aiSdk(view: ExtensionView, options: AiSdkOptions = {}): AiSdkExt
     use: (turn: TurnView) => Promise<T>,
   ): Promise<T> => {
     const run = byMessages.get(messages);
-    if (run !== undefined) return use(run.turn);
+    if (run !== undefined) return use(await run.turn());
     const text = userText(messages);
     const turn = view.beginTurn(text === undefined ? {} : { userText: text });
     try {
@@ -82,7 +82,7 @@ export function aiSdk(view: ExtensionView, options: AiSdkOptions = {}): AiSdkExt
     strict: options.strict === true,
     progress: options.progress === true,
     schemas: createProviderSchemas(),
-    validator: createArgumentValidator({ onProblem: report }),
+    validator: createToolValidator(report),
     report,
     call: (name, args, messages, call) =>
       inTurn(messages, (turn) =>

@@ -3,13 +3,9 @@ import {
   type PlanOptions,
   type ProblemReport,
   type ProviderSchemas,
+  type ToolValidator,
 } from '@patchbay/adapter-kit';
-import type {
-  ArgumentValidator,
-  CallOptions,
-  ToolResult,
-  Tool as PatchbayTool,
-} from '@patchbay/protocols';
+import type { CallOptions, ToolResult, Tool as PatchbayTool } from '@patchbay/protocols';
 import type { JSONValue, ModelMessage, Schema, Tool } from 'ai';
 
 import { noticeMajor, type Major } from './major.ts';
@@ -31,7 +27,7 @@ export interface ToolHost {
   readonly strict: boolean;
   readonly progress: boolean;
   readonly schemas: ProviderSchemas;
-  readonly validator: ArgumentValidator;
+  readonly validator: ToolValidator;
   readonly report: ProblemReport;
   /** Calls through the turn of the run that the messages belong to. */
   call(
@@ -49,6 +45,7 @@ export function makeTool(tool: PatchbayTool, host: ToolHost): Tool {
   const { name, description, title, annotations, inputSchema } = definition;
   const { schema, strict, notes } = host.schemas(inputSchema, { strict: host.strict });
   const source = id.capability;
+  host.validator.learn(tool);
   for (const note of notes) {
     const message = `The arguments of ${name} are not shown as written. ${note}`;
     host.report({ source, code: 'schema-unusable', message, severity: 'warning' });

@@ -1,10 +1,4 @@
-import {
-  PatchbayError,
-  type ExtensionView,
-  type Tool as PatchbayTool,
-  type TurnStep,
-  type TurnView,
-} from '@patchbay/protocols';
+import type { ExtensionView, Tool as PatchbayTool, TurnView } from '@patchbay/protocols';
 import type { ModelMessage, ToolSet } from 'ai';
 
 import { asMessages, systemMessages, userText, type Instructions } from './instructions.ts';
@@ -49,7 +43,8 @@ export class Run {
   readonly #view: ExtensionView;
   readonly #start: RunStart;
   readonly #make: (tools: readonly PatchbayTool[]) => ToolSet;
-  #turn: TurnView;
+  readonly #turnId: string = globalThis.crypto.randomUUID();
+  #userText: string | undefined;
   /** The program's own instructions in force: in 7 an override carries forward, ours must not. */
   #own: Instructions | undefined;
 
@@ -61,11 +56,22 @@ export class Run {
     this.#view = view;
     this.#start = start;
     this.#make = make;
-    this.#turn = view.beginTurn();
   }
 
-  get turn(): TurnView {
-    return this.#turn;
+  /** For calls of a step. Where the model thought longer than a turn may rest, what the turn hides is asked anew. */
+  async turn(): Promise<TurnView> {
+    const turn = this.#begin();
+    if (turn.current() === undefined) await turn.prepare();
+    return turn;
+  }
+
+  /** The same one while it is open. */
+  #begin(): TurnView {
+    const text = this.#userText;
+    return this.#view.beginTurn({
+      turnId: this.#turnId,
+      ...(text === undefined ? {} : { userText: text }),
+    });
   }
 
   async prepareStep(options: StepOptions): Promise<StepSettings> {
@@ -77,7 +83,8 @@ export class Run {
     const own = ((await prepareStep?.(given as never)) ?? {}) as OwnSettings;
     const messages = own.messages ?? options.messages;
 
-    const step = await this.#prepare(messages);
+    this.#userText = userText(messages) ?? this.#userText;
+    const step = await this.#begin().prepare();
     const allowed = own.activeTools ?? activeTools;
     const names = live
       .offer(this.#make(step.tools))
@@ -90,18 +97,5 @@ export class Run {
     }
     const before = [...asMessages(this.#start.instructions), ...ours];
     return before.length === 0 ? settings : { ...settings, messages: [...before, ...messages] };
-  }
-
-  async #prepare(messages: readonly ModelMessage[]): Promise<TurnStep> {
-    const text = userText(messages);
-    const input = text === undefined ? {} : { userText: text };
-    try {
-      return await this.#turn.prepare(input);
-    } catch (error) {
-      if (!PatchbayError.isInstance(error) || error.code !== 'closed') throw error;
-      // It rested longer than a turn may. Of a closed view this throws, and says so.
-      this.#turn = this.#view.beginTurn(input);
-      return this.#turn.prepare(input);
-    }
   }
 }

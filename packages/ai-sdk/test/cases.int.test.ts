@@ -2,12 +2,32 @@ import { fileURLToPath } from 'node:url';
 
 import { ConnectionPool } from '@patchbay/connection-pool';
 import { McpServerCapability } from '@patchbay/mcp';
-import type { Problem, ToolResult } from '@patchbay/protocols';
+import type {
+  Capability,
+  CommandResource,
+  Problem,
+  SkillResource,
+  ToolResult,
+} from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { aiSdk, type AiSdkOptions, type ToolCallError } from '../src/index.ts';
 import { call, MAJORS, outputs, scripted, text, toolNames, type Major } from './majors.ts';
+
+/** A skill and a slash command, both called "search". */
+const alsoSearch: Capability & CommandResource & SkillResource = {
+  id: 'also',
+  listCommands: async () => [{ name: 'search', description: 'S.', origin: 'here', kind: 'file' }],
+  getCommand: async () => ({
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'Search.' }] }],
+  }),
+  listSkills: async () => [
+    { name: 'search', description: 'S.', uri: 'skill://also/search/SKILL.md', origin: 'here' },
+  ],
+  openSkill: async () => undefined,
+  skillExists: async () => true,
+};
 
 /** A registry with one real process per id, of the server that shows a public bug report. */
 function board(key: string, ...ids: string[]) {
@@ -233,6 +253,15 @@ describe.each(MAJORS)('public reports, on ai $major', (major) => {
     };
     const both = ['db1:execute_sql', 'db2:execute_sql', 'error-text'];
     expect(await answers()).toEqual(both);
+    // A skill and a command of that name too: none of them takes another one's place.
+    registry.register(alsoSearch);
+    expect(await answers()).toEqual(both);
+    const view = registry.view();
+    const { tools, skills } = await view.compile();
+    const searching = tools.filter(({ id }) => id.name === 'search');
+    expect(searching.map(({ id }) => id.capability)).toEqual(['db1', 'db2']);
+    expect(skills.map(({ name }) => name)).toEqual(['search']);
+    expect(await view.commands.resolve('/search it')).toMatchObject({ ok: true, source: 'also' });
     await handles[0]?.close();
     expect(await answers()).toEqual(['error-text', both[1], 'error-text']);
     start('db1');

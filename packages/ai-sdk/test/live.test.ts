@@ -206,7 +206,7 @@ describe.each(MAJORS)('a running agent of ai $major', (major) => {
       ...extensions,
       instructions: { role: 'system', content: 'You are X.' },
       tools: { ...extensions.tools, mine },
-      prepareStep: ({ stepNumber }) => ({ temperature: stepNumber / 10 }),
+      prepareStep: ({ stepNumber }) => ({ toolChoice: stepNumber === 0 ? 'required' : 'auto' }),
     });
     const { steps } = await agent.generate({ prompt: 'go' });
     expect(steps).toHaveLength(2);
@@ -216,10 +216,37 @@ describe.each(MAJORS)('a running agent of ai $major', (major) => {
       mine: { value: 'mine ran' },
       t__x: { value: 'x ran' },
     });
-    const asked = (
-      model as unknown as { readonly doGenerateCalls: readonly { readonly temperature?: number }[] }
-    ).doGenerateCalls;
-    expect(asked.map(({ temperature }) => temperature)).toEqual([0, 0.1]);
+    expect(seen.map(({ toolChoice }) => toolChoice?.type)).toEqual(['required', 'auto']);
+  });
+
+  it('composes with a prepareCall of the agent’s own, which calls ours', async () => {
+    registry.register(capability('t', [says('x')]));
+    const mine = ai.tool({
+      inputSchema: ai.jsonSchema<object>({ type: 'object' }),
+      execute: () => 'mine ran',
+    });
+    const { model, seen } = scripted(major, [
+      [call('1', 'mine'), call('2', 't__x')],
+      [text('done')],
+    ]);
+    const extensions = aiSdk(registry.view());
+    const agent = new ai.ToolLoopAgent({
+      model,
+      ...extensions,
+      prepareCall: (settings) =>
+        extensions.prepareCall({
+          ...settings,
+          instructions: 'You are X.',
+          tools: { mine },
+        }) as never,
+    });
+    expect((await agent.generate({ prompt: 'go' })).text).toBe('done');
+    expect(toolNames(seen[0])).toEqual(['mine', 't__x']);
+    expect(systemTexts(seen[0])).toEqual(['You are X.']);
+    expect(outputs(seen[1])).toMatchObject({
+      mine: { value: 'mine ran' },
+      t__x: { value: 'x ran' },
+    });
   });
 
   it('keeps the own ones of generateText, given as options', async () => {

@@ -20,6 +20,7 @@ export interface Seen {
     readonly strict?: boolean;
   }[];
   readonly prompt: readonly Message[];
+  readonly toolChoice?: { readonly type: string } | undefined;
 }
 
 interface Message {
@@ -51,8 +52,8 @@ export function scripted(
 } {
   const seen: Seen[] = [];
   const answer = async (given: unknown) => {
-    const { tools = [], prompt } = given as Partial<Seen> & Pick<Seen, 'prompt'>;
-    seen.push({ tools, prompt: structuredClone(prompt) });
+    const { tools = [], prompt, toolChoice } = given as Partial<Seen> & Pick<Seen, 'prompt'>;
+    seen.push({ tools, prompt: structuredClone(prompt), toolChoice });
     const content =
       typeof reply === 'function'
         ? await reply(seen.at(-1)!, seen.length - 1)

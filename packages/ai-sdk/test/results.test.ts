@@ -271,6 +271,50 @@ describe.each(MAJORS)('a result in ai $major', (major) => {
     expect(outputs(seen[1])['t__x']).toEqual({ type: 'text', value: 'all copied' });
   });
 
+  it('that fails behind signs of life is an error all the same, and a run that is left behind is aborted', async () => {
+    const stop = new AbortController();
+    const ended = withResolvers<unknown>();
+    registry.register(
+      capability('t', [
+        {
+          name: 'fails',
+          call: async (_args, { onProgress }) => {
+            onProgress?.({ progress: 1 });
+            throw new Error('disk full');
+          },
+        },
+        {
+          name: 'waits',
+          call: async (_args, { onProgress, signal }) => {
+            onProgress?.({ progress: 1 });
+            return new Promise<never>((_, reject) =>
+              signal?.addEventListener('abort', () => {
+                ended.resolve(signal.reason);
+                reject(signal.reason as Error);
+              }),
+            );
+          },
+        },
+      ]),
+    );
+    const { model, seen } = scripted(major, [[call('1', 't__fails')], [call('2', 't__waits')]]);
+    const agent = new ai.ToolLoopAgent({ model, ...aiSdk(registry.view(), { progress: true }) });
+    const { fullStream } = await agent.stream({ prompt: 'go', abortSignal: stop.signal });
+    const parts: string[] = [];
+    for await (const part of fullStream) {
+      if (!part.type.startsWith('tool-') || !('toolName' in part)) continue;
+      parts.push(`${part.toolName} ${part.type}`);
+      if (part.toolName === 't__waits' && part.type === 'tool-result')
+        stop.abort(new Error('left'));
+    }
+    expect(parts).toContain('t__fails tool-error');
+    expect(outputs(seen[1])['t__fails']).toMatchObject({
+      type: 'error-text',
+      value: expect.stringContaining('disk full'),
+    });
+    expect(await ended.promise).toEqual(new Error('left'));
+  });
+
   it('says where a tool comes from, and asks for no strict mode', async () => {
     registry.register(
       capability('git.hub', [

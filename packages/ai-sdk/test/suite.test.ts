@@ -1,3 +1,4 @@
+import type { JsonSchema } from '@patchbay/protocols';
 import { describeAdapter } from '@patchbay/testkit/vitest';
 
 import { aiSdk } from '../src/index.ts';
@@ -31,6 +32,9 @@ for (const major of MAJORS) {
           const [user] = of(seen, 'user') as [readonly { readonly text: string }[]];
           const calls = await script({
             tools: toolNames(seen),
+            schemas: Object.fromEntries(
+              seen.tools.map(({ name, inputSchema }) => [name, inputSchema as JsonSchema]),
+            ),
             instructions: systemTexts(seen).join('\n'),
             userText: user.map((part) => part.text).join(''),
             results: resultsIn(seen),

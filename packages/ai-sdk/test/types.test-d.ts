@@ -10,7 +10,7 @@ import {
 } from 'ai';
 import { describe, expectTypeOf, it } from 'vitest';
 
-import { aiSdk } from '../src/index.ts';
+import { aiSdk, commands } from '../src/index.ts';
 
 declare const view: ExtensionView;
 declare const model: LanguageModel;
@@ -48,6 +48,8 @@ describe('the types of the AI SDK', () => {
       tools: { ...extensions.tools, own },
       prepareStep: ({ stepNumber, messages }) => ({ temperature: stepNumber, messages }),
     });
+    const messages = await commands(view, [{ role: 'user', content: '/review it' }]);
+    await agent.generate({ messages });
     const { toolCalls } = await agent.generate({ prompt: 'go' });
     expectTypeOf(toolCalls[0]!.toolName).toExtend<string>();
     aiSdk(view, {

@@ -1,6 +1,7 @@
 import { DynamicStructuredTool } from '@langchain/core/tools';
 import type { ToolMessage } from '@langchain/core/messages';
-import type { ArgumentValidator, JsonSchema, Progress, Tool, TurnView } from '@patchbay/protocols';
+import type { ToolValidator } from '@patchbay/adapter-kit';
+import type { Progress, TurnView } from '@patchbay/protocols';
 
 import { callAsking, type Interrupt } from './approval.ts';
 import { bubbleUp } from './control-flow.ts';
@@ -13,9 +14,7 @@ import {
 
 /** How the calls of one adapter are made. */
 export interface ExecSettings extends ResultSettings {
-  readonly validator: ArgumentValidator;
-  /** Whose arguments a schema describes, of tools that were called. */
-  readonly owners: WeakMap<JsonSchema, Tool>;
+  readonly validator: ToolValidator;
 }
 
 /** Where a call comes from. */

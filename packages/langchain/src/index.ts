@@ -1,3 +1,4 @@
+export { commands } from './commands.ts';
 export { interruptOn } from './interrupt-on.ts';
 export { langchain, type LangchainOptions, type LangchainParts } from './langchain.ts';
 export type { MediaOption, MediaPlace, MediaPolicy } from './media-policy.ts';

@@ -37,7 +37,7 @@ export interface LangchainOptions {
 /** What `createAgent` takes. There are no static tools: a static list is frozen into the agent's graph. */
 export interface LangchainParts {
   readonly tools: [];
-  readonly middleware: [AgentMiddleware];
+  readonly middleware: [AgentMiddleware, AgentMiddleware];
 }
 
 /**
@@ -64,17 +64,23 @@ export function langchain(view: ExtensionView, options: LangchainOptions = {}): 
     offered: new Set<string>(),
     exec: makeExecSettings(report, options.maxResultChars),
   } as const;
-  const middleware = createMiddleware({
-    name: middlewareName(view.scope, options.name),
+  const name = middlewareName(view.scope, options.name);
+  const turn = createMiddleware({
+    name: `${name}-turn`,
     stateSchema: runState,
     contextSchema: runContext,
     // No messages: the update that goes out on streams does not repeat the history.
     beforeAgent: () => ({ _patchbayTurn: globalThis.crypto.randomUUID(), messages: [] }),
-    wrapModelCall: async (request, handler) => handler(await modelRequest(request, adapter)),
-    wrapToolCall: (request, handler) => callTool(request, handler, adapter),
     afterAgent: (state, runtime) => endTurn({ state, runtime }, view),
   });
-  return { tools: [], middleware: [middleware] };
+  const middleware = createMiddleware({
+    name,
+    stateSchema: runState,
+    contextSchema: runContext,
+    wrapModelCall: async (request, handler) => handler(await modelRequest(request, adapter)),
+    wrapToolCall: (request, handler) => callTool(request, handler, adapter),
+  });
+  return { tools: [], middleware: [turn, middleware] };
 }
 
 /** The hooks of a middleware become nodes of the graph, and LangGraph refuses `:` and `|` in their names. */

@@ -60,14 +60,20 @@ function withMedia(message: ToolMessage, media: readonly PlannedMedia[]): ToolMe
   });
 }
 
-function imageMessage(message: ToolMessage, { mimeType, data }: PlannedMedia): HumanMessage {
+/** The one form of an image in a user message that every provider package sends correctly. */
+export const dataUrlBlock = ({ mimeType, data }: PlannedMedia) => ({
+  type: 'image_url' as const,
+  image_url: { url: `data:${mimeType};base64,${data}` },
+});
+
+function imageMessage(message: ToolMessage, image: PlannedMedia): HumanMessage {
   return new HumanMessage({
     content: [
       {
         type: 'text',
         text: `Image returned by the tool "${message.name}" (call ${message.tool_call_id}):`,
       },
-      { type: 'image_url', image_url: { url: `data:${mimeType};base64,${data}` } },
+      dataUrlBlock(image),
     ],
   });
 }

@@ -47,7 +47,7 @@ class ViewTool extends DynamicStructuredTool {
     const { name, description = '' } = tool.definition;
     super({ name, description, schema: shownSchema(tool, PORTABLE, report), func: neverCalled });
     const source = tool.id.capability;
-    settings.owners.set(tool.definition.inputSchema, tool);
+    settings.validator.learn(tool);
     const turn: Pick<TurnView, 'callTool'> = {
       callTool: async (called, args, options) => {
         await using own = view.beginTurn();

@@ -43,7 +43,7 @@ export async function callTool<R extends Request>(
   if (found === undefined) return handler(request);
   const { interrupt, writer } = runtime;
   const { turn, tool: known } = found;
-  if (known !== undefined) exec.owners.set(known.definition.inputSchema, known);
+  if (known !== undefined) exec.validator.learn(known);
   const call = { id: toolCall.id, name: toolCall.name, source: known?.id.capability };
   const description = known?.definition.description ?? '';
   const origin = { turn, interrupt, writer };

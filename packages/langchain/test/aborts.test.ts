@@ -1,4 +1,4 @@
-import { EventEmitter, once } from 'node:events';
+import { once } from 'node:events';
 
 import { BaseCallbackHandler } from '@langchain/core/callbacks/base';
 import { MemorySaver } from '@langchain/langgraph';
@@ -7,24 +7,7 @@ import { ExtensionRegistry } from '@patchbay/registry';
 import { createAgent, HumanMessage } from 'langchain';
 import { describe, expect, it } from 'vitest';
 
-import { ask, capability, kinds, script } from './script.ts';
-
-/** A tool that only ends by its signal. It tells when it has started, and what it heard. */
-function slow() {
-  const events = new EventEmitter<{ started: []; aborted: [unknown] }>();
-  const made = capability('c', {
-    slow: (_args, { signal, onProgress }) =>
-      new Promise((_, reject) => {
-        signal?.addEventListener('abort', () => {
-          events.emit('aborted', signal.reason);
-          reject(new Error('cut'));
-        });
-        onProgress?.({ progress: 1 });
-        events.emit('started');
-      }),
-  });
-  return { events, capability: made };
-}
+import { ask, capability, kinds, script, slow } from './script.ts';
 
 /** What a tracer is told of tools. */
 class Trace extends BaseCallbackHandler {
@@ -89,19 +72,6 @@ describe('an abort', () => {
     });
     await expect(agent.invoke(ask(), { signal: stop.signal })).rejects.toBe(reason);
     expect(await heard).toEqual([reason]);
-  });
-
-  it('by leaving the stream of a run reaches the tool', async () => {
-    await using registry = new ExtensionRegistry();
-    const { events, capability: made } = slow();
-    registry.register(made);
-    const heard = once(events, 'aborted');
-    const agent = createAgent({
-      model: script([{ name: 'c__slow' }]),
-      ...langchain(registry.view()),
-    });
-    for await (const _ of await agent.stream(ask(), { streamMode: 'custom' })) break;
-    expect(await heard).toHaveLength(1);
   });
 
   it('leaves a thread whose next request is well-formed', async () => {

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { ConnectionPool } from '@patchbay/connection-pool';
 import { langchain, type LangchainOptions } from '@patchbay/langchain';
 import { McpServerCapability } from '@patchbay/mcp';
-import type { Problem } from '@patchbay/protocols';
+import type { Capability, CommandResource, Problem, SkillResource } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
 import { createAgent, createMiddleware, type ToolMessage } from 'langchain';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -14,6 +14,20 @@ import { sent } from './wire.ts';
 /** Public bug reports, with the servers that show them. */
 const fixture = (key: string) =>
   fileURLToPath(new URL(`./fixtures/${key}/server.mjs`, import.meta.url));
+
+/** A skill and a slash command, both called "search". */
+const alsoSearch: Capability & CommandResource & SkillResource = {
+  id: 'also',
+  listCommands: async () => [{ name: 'search', description: 'S.', origin: 'here', kind: 'file' }],
+  getCommand: async () => ({
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'Search.' }] }],
+  }),
+  listSkills: async () => [
+    { name: 'search', description: 'S.', uri: 'skill://also/search/SKILL.md', origin: 'here' },
+  ],
+  openSkill: async () => undefined,
+  skillExists: async () => true,
+};
 
 /** A registry with one real server process per id. */
 function board(key: string, ...ids: string[]) {
@@ -245,6 +259,15 @@ describe('mcphub-139', () => {
     const unqualified = expect.stringMatching(/^error:.*execute_sql is not a valid tool/);
     const both = ['success:db1:execute_sql', 'success:db2:execute_sql', unqualified];
     expect(await answers()).toEqual(both);
+    // A skill and a command of that name too: none of them takes another one's place.
+    registry.register(alsoSearch);
+    expect(await answers()).toEqual(both);
+    const view = registry.view();
+    const { tools, skills } = await view.compile();
+    const searching = tools.filter(({ id }) => id.name === 'search');
+    expect(searching.map(({ id }) => id.capability)).toEqual(['db1', 'db2']);
+    expect(skills.map(({ name }) => name)).toEqual(['search']);
+    expect(await view.commands.resolve('/search it')).toMatchObject({ ok: true, source: 'also' });
     await handles[0]?.close();
     expect(await answers()).toEqual([expect.stringMatching(/^error:/), both[1], unqualified]);
     start('db1');

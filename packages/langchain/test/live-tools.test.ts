@@ -229,8 +229,9 @@ describe('a failure', () => {
     }).invoke(ask());
     // LangChain puts a stack trace into the text of invalid arguments: that is the only difference.
     const said = (of: typeof alone) =>
-      outcomes(of).map((text) => text.replaceAll(/^ +at .*\n/gm, ''));
+      toolMessages(of).map(({ text }) => text.replaceAll(/^ +at .*\n/gm, ''));
     expect(said(beside)).toEqual(said(alone));
+    expect(toolMessages(beside).map(({ status }) => status)).toEqual(['error', 'error']);
     expect(outcomes(beside)[0]).toBe('error:Error: own boom\n Please fix your mistakes.');
   });
 

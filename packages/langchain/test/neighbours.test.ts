@@ -1,10 +1,28 @@
 import { langchain } from '@patchbay/langchain';
 import { ExtensionRegistry } from '@patchbay/registry';
-import { AIMessage, createAgent, createMiddleware, fakeModel, tool } from 'langchain';
+import {
+  AIMessage,
+  ClearToolUsesEdit,
+  createAgent,
+  createMiddleware,
+  fakeModel,
+  modelFallbackMiddleware,
+  tool,
+  type AgentMiddleware,
+} from 'langchain';
 import { describe, expect, it } from 'vitest';
 
-import { ask, capability, outcomes, script } from './script.ts';
-import { toolCallLimit, toolRetry, toolSelector } from './shipped-middleware.ts';
+import { ask, capability, kinds, outcomes, script } from './script.ts';
+import {
+  contextEditing,
+  humanReview,
+  modelRetry,
+  summarization,
+  todoList,
+  toolCallLimit,
+  toolRetry,
+  toolSelector,
+} from './shipped-middleware.ts';
 
 /** Where LangChain's own middlewares belong beside this one, as the README says. */
 describe('the place in the list', () => {
@@ -78,4 +96,78 @@ describe('the place in the list', () => {
     expect(ran).toBe(1);
     expect(outcomes(result)[0]).toBe('success:1');
   });
+
+  it('modelFallback before ours shapes each attempt for its own model, after ours all for the first', async () => {
+    await using registry = new ExtensionRegistry();
+    const image = { type: 'image', mimeType: 'image/png', data: 'iVBORw0KGgo=' } as const;
+    registry.register(capability('c', { shot: () => ({ content: [image] }) }));
+    const lc = langchain(registry.view());
+    const kindsWith = async (order: (fallback: AgentMiddleware) => AgentMiddleware[]) => {
+      const first = script([{ name: 'c__shot' }]);
+      first._llmType = () => 'anthropic';
+      const down = fakeModel().alwaysThrow(new Error('down'));
+      down._llmType = () => 'anthropic';
+      const { messages } = await createAgent({ model: first, ...lc }).invoke(ask());
+      const second = fakeModel().respond(new AIMessage('ok'));
+      const middleware = order(modelFallbackMiddleware(second));
+      await createAgent({ model: down, middleware }).invoke({ messages: messages.slice(0, -1) });
+      return kinds(second.calls[0]?.messages ?? []);
+    };
+    expect(await kindsWith((fallback) => [fallback, ...lc.middleware])).toBe('human,ai,tool,human');
+    expect(await kindsWith((fallback) => [...lc.middleware, fallback])).toBe('human,ai,tool');
+  });
+
+  it('modelRetry before ours looks at the view anew for each attempt', async () => {
+    await using registry = new ExtensionRegistry();
+    registry.register(capability('c', { a: () => 'a' }));
+    const offered: string[][] = [];
+    const flaky = createMiddleware({
+      name: 'flaky',
+      wrapModelCall: (request, handler) => {
+        offered.push(request.tools.map(({ name }) => String(name)));
+        if (offered.length > 1) return handler(request);
+        registry.register(capability('d', { b: () => 'b' }));
+        throw new Error('busy');
+      },
+    });
+    const lc = langchain(registry.view());
+    const retry = modelRetry({ maxRetries: 1, initialDelayMs: 0, jitter: false });
+    await createAgent({
+      model: fakeModel().respond(new AIMessage('done')),
+      middleware: [retry, ...lc.middleware, flaky],
+    }).invoke(ask());
+    expect(offered).toEqual([['c__a'], ['c__a', 'd__b']]);
+  });
+
+  it.each(['before', 'after'] as const)(
+    'summarization, todoList, contextEditing and humanInTheLoop work %s ours',
+    async (place) => {
+      await using registry = new ExtensionRegistry();
+      registry.register(capability('c', { a: () => 'a ran' }));
+      const lc = langchain(registry.view());
+      const summarizer = fakeModel();
+      for (let at = 0; at < 9; at++) summarizer.respond(new AIMessage('SUMMARY'));
+      const theirs = [
+        humanReview({ interruptOn: { other: true } }),
+        todoList(),
+        contextEditing({
+          edits: [new ClearToolUsesEdit({ trigger: { tokens: 1 }, keep: { messages: 1 } })],
+        }),
+        summarization({ model: summarizer, trigger: { messages: 4 }, keep: { messages: 2 } }),
+      ];
+      const todos = [{ content: 'x', status: 'pending' }];
+      const model = script(
+        [{ name: 'c__a' }, { name: 'write_todos', args: { todos } }],
+        [{ name: 'c__a' }],
+      );
+      const result = await createAgent({
+        model,
+        middleware:
+          place === 'before' ? [...theirs, ...lc.middleware] : [...lc.middleware, ...theirs],
+      }).invoke(ask());
+      expect(result.messages.at(-1)?.text).toBe('done');
+      expect(summarizer.calls.length).toBeGreaterThan(0);
+      expect(outcomes(result)).toContain('success:a ran');
+    },
+  );
 });

@@ -4,7 +4,7 @@ import { MemorySaver } from '@langchain/langgraph';
 import { langchain } from '@patchbay/langchain';
 import type { Capability, TurnContext } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
-import { AIMessage, createAgent, createMiddleware, fakeModel, HumanMessage, tool } from 'langchain';
+import { AIMessage, createAgent, createMiddleware, fakeModel, toolStrategy } from 'langchain';
 import { describe, expect, it } from 'vitest';
 
 import { ask, capability, outcomes, script } from './script.ts';
@@ -236,30 +236,24 @@ describe('an agent with this middleware', () => {
     expect((await agent.invoke(ask())).messages.at(-1)?.text).toBe('x');
   });
 
-  it('passes the run’s own view to an agent that is called inside a tool', async () => {
+  it('still answers in the form that the agent asks for', async () => {
     await using registry = new ExtensionRegistry();
-    registry.register(capability('c', { who: () => 'mine' }), { session: 'A' });
-    const inner = createAgent({
-      model: script([{ name: 'c__who' }]),
-      ...langchain(registry.view(), { name: 'inner' }),
+    registry.register(capability('c', { a: () => 'a ran' }));
+    const answer = {
+      title: 'Answer',
+      type: 'object' as const,
+      properties: { n: { type: 'number' } },
+    };
+    const model = fakeModel()
+      .respondWithTools([{ name: 'c__a', args: {}, id: '1' }])
+      .respondWithTools([{ name: 'Answer', args: { n: 5 }, id: '2' }]);
+    const agent = createAgent({
+      model,
+      ...langchain(registry.view({ session: 's' })),
+      responseFormat: toolStrategy(answer),
     });
-    const sub = tool(
-      async () => outcomes(await inner.invoke({ messages: [new HumanMessage('x')] })).join(),
-      {
-        name: 'sub',
-        description: 'sub',
-        schema: { type: 'object', properties: {} },
-      },
-    );
-    const lc = langchain(registry.view());
-    const outer = createAgent({
-      model: script([{ name: 'sub' }]),
-      tools: [sub],
-      middleware: lc.middleware,
-    });
-    const result = await outer.invoke(ask(), {
-      context: { patchbay: registry.view({ session: 'A' }) },
-    });
-    expect(outcomes(result)).toEqual([expect.stringMatching(/:success:mine$/)]);
+    const result = await agent.invoke(ask());
+    expect(outcomes(result)[0]).toBe('success:a ran');
+    expect(result.structuredResponse).toEqual({ n: 5 });
   });
 });

@@ -1,3 +1,5 @@
+import { EventEmitter } from 'node:events';
+
 import { AIMessage, HumanMessage, ToolMessage, type BaseMessage } from '@langchain/core/messages';
 import {
   defineTool,
@@ -73,3 +75,20 @@ export const outcomes = (result: { readonly messages: readonly BaseMessage[] }):
 
 export const kinds = (messages: readonly BaseMessage[]): string =>
   messages.map((message) => message.getType()).join();
+
+/** A tool that only ends by its signal. It tells when it has started, and what it heard. */
+export function slow() {
+  const events = new EventEmitter<{ started: []; aborted: [unknown] }>();
+  const made = capability('c', {
+    slow: (_args, { signal, onProgress }) =>
+      new Promise((_, reject) => {
+        signal?.addEventListener('abort', () => {
+          events.emit('aborted', signal.reason);
+          reject(new Error('cut'));
+        });
+        onProgress?.({ progress: 1 });
+        events.emit('started');
+      }),
+  });
+  return { events, capability: made };
+}

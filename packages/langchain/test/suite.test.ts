@@ -6,6 +6,7 @@ import {
   type MessageContent,
 } from '@langchain/core/messages';
 import { langchain } from '@patchbay/langchain';
+import type { JsonSchema } from '@patchbay/protocols';
 import { describeAdapter } from '@patchbay/testkit/vitest';
 import { createAgent, createMiddleware, fakeModel } from 'langchain';
 
@@ -33,6 +34,9 @@ describeAdapter('langchain', {
         wrapModelCall: async ({ tools, messages, systemMessage }) => {
           const calls = await script({
             tools: tools.map(({ name }) => String(name)),
+            schemas: Object.fromEntries(
+              tools.map(({ name, schema }) => [String(name), schema as JsonSchema]),
+            ),
             instructions: textOf(systemMessage.content),
             userText: messages
               .filter((message) => HumanMessage.isInstance(message))

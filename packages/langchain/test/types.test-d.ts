@@ -1,5 +1,6 @@
 import type { BaseChatModel } from '@langchain/core/language_models/chat_models';
-import { langchain, toTools, type LangchainParts } from '@patchbay/langchain';
+import type { BaseMessage } from '@langchain/core/messages';
+import { commands, langchain, toTools, type LangchainParts } from '@patchbay/langchain';
 import type { ExtensionView } from '@patchbay/protocols';
 import {
   createAgent,
@@ -28,8 +29,10 @@ test('the parts are what createAgent takes, alone and beside others', () => {
   const lc = langchain(view);
   expectTypeOf(lc).toEqualTypeOf<LangchainParts>();
   expectTypeOf(lc.tools).toEqualTypeOf<[]>();
-  expectTypeOf(lc.middleware).toEqualTypeOf<[AgentMiddleware]>();
+  expectTypeOf(lc.middleware).toEqualTypeOf<[AgentMiddleware, AgentMiddleware]>();
   expectTypeOf(createAgent({ model, ...lc })).toExtend<ReactAgent>();
+  const said = commands(view, [{ role: 'user', content: '/review it' }]);
+  expectTypeOf(said).resolves.toExtend<BaseMessage[]>();
   expectTypeOf(
     createAgent({
       model,

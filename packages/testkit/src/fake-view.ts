@@ -1,5 +1,6 @@
 import {
   changeSource,
+  PatchbayError,
   type CallOptions,
   type CompiledView,
   type ExtensionView,
@@ -46,6 +47,8 @@ export interface FakeView extends ExtensionView {
   readonly calls: readonly FakeCall[];
   /** Shows something else from now on, and says so; what is not named stays. */
   update(contents: FakeViewContents): void;
+  /** Ends every open turn, as a registry does with those that rest longer than they may. */
+  endTurns(): Promise<void>;
 }
 
 /**
@@ -110,11 +113,19 @@ export function fakeView(options: FakeViewOptions = {}): FakeView {
     let { userText } = input;
     let step: TurnStep | undefined;
     let hide: readonly string[] = [];
-    const close = async () => void turns.delete(turnId);
+    let ended = false;
+    const close = async () => {
+      ended = true;
+      if (turns.get(turnId) === turn) turns.delete(turnId);
+    };
+    const assertOpen = () => {
+      if (ended) throw new PatchbayError('closed', `The turn "${turnId}" has ended.`);
+    };
     const turn: TurnView = {
       turnId,
       scope,
       prepare: async (next = {}) => {
+        assertOpen();
         userText = next.userText ?? userText;
         const added = contents.turn?.(userText) ?? {};
         hide = added.hide ?? [];
@@ -129,7 +140,10 @@ export function fakeView(options: FakeViewOptions = {}): FakeView {
         return step;
       },
       current: () => step,
-      callTool: (name, args, given) => call((asked) => hide.includes(asked), name, args, given),
+      callTool: async (name, args, given) => {
+        assertOpen();
+        return call((asked) => hide.includes(asked), name, args, given);
+      },
       approval: async () => 'allow',
       close,
       [Symbol.asyncDispose]: close,
@@ -143,8 +157,11 @@ export function fakeView(options: FakeViewOptions = {}): FakeView {
     changes.subscribe(
       signal === undefined ? closed.signal : AbortSignal.any([signal, closed.signal]),
     );
+  const endTurns = async () => {
+    await Promise.all([...turns.values()].map((turn) => turn.close()));
+  };
   const close = async () => {
-    turns.clear();
+    await endTurns();
     closed.abort();
   };
 
@@ -156,6 +173,7 @@ export function fakeView(options: FakeViewOptions = {}): FakeView {
       contents = { ...contents, ...next };
       changes.emit('tools_changed');
     },
+    endTurns,
     compile: async () => (compiled = compile()),
     current: () => compiled,
     beginTurn,

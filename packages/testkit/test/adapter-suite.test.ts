@@ -1,4 +1,9 @@
-import { PatchbayError, type CallOptions, type ExtensionView } from '@patchbay/protocols';
+import {
+  PatchbayError,
+  type CallOptions,
+  type ExtensionView,
+  type JsonSchema,
+} from '@patchbay/protocols';
 
 import {
   adapterSuite,
@@ -12,9 +17,17 @@ import { prove } from './prove.ts';
 /** What a framework's loop does with a view, in the smallest way; each part can be replaced by a broken one. */
 interface Loop {
   readonly begin: (view: ExtensionView, userText: string) => ReturnType<ExtensionView['beginTurn']>;
+  /** The turn of a run at one of its steps. */
+  readonly again: (
+    view: ExtensionView,
+    turnId: string,
+    userText: string,
+  ) => ReturnType<ExtensionView['beginTurn']>;
+  /** Before the calls of a step whose turn ended meanwhile. */
+  readonly prepareAgain: (turn: ReturnType<ExtensionView['beginTurn']>) => Promise<unknown>;
   readonly prepare: (
     turn: ReturnType<ExtensionView['beginTurn']>,
-  ) => Promise<Pick<ModelRequest, 'tools' | 'instructions'>>;
+  ) => Promise<Pick<ModelRequest, 'tools' | 'schemas' | 'instructions'>>;
   readonly answer: (
     turn: ReturnType<ExtensionView['beginTurn']>,
     name: string,
@@ -24,30 +37,58 @@ interface Loop {
   readonly goesOn: (signal: AbortSignal | undefined) => boolean;
 }
 
-/** Knows as much of JSON Schema as the suite needs: numbers. */
+/** Knows as much of JSON Schema as the suite needs: numbers, and its one schema with a union. */
 const validator: CallOptions['validator'] = {
   validate: (schema, args) => {
     const properties = (schema['properties'] ?? {}) as Readonly<Record<string, { type?: string }>>;
-    const violations = Object.entries(args as Readonly<Record<string, unknown>>)
+    const given = args as Readonly<Record<string, unknown>>;
+    const violations = Object.entries(given)
       .filter(([key, value]) => properties[key]?.type === 'number' && typeof value !== 'number')
       .map(([key]) => `${key} must be a number`);
+    const { tree, leaf } = given as { tree?: { kid?: unknown }; leaf?: unknown };
+    if ('anyOf' in schema && leaf !== 'green' && typeof tree?.kid !== 'object')
+      violations.push('it fits none of the alternatives');
     return violations.length === 0 ? { ok: true } : { ok: false, violations };
   },
 };
 
+/** What a model is shown of a schema. */
+const shown = ({ anyOf, ...schema }: JsonSchema): JsonSchema => ({
+  ...schema,
+  type: 'object',
+  ...(Array.isArray(anyOf)
+    ? {
+        properties: Object.assign(
+          {},
+          ...anyOf.map((branch: JsonSchema) => branch['properties']),
+        ) as JsonSchema,
+      }
+    : {}),
+});
+
+/** What a model reads of a text. */
+const cut = (text: string): string =>
+  text.length < 10_000 ? text || '(nothing)' : `${text.slice(0, 9000)} of ${text.length}`;
+
 const RIGHT: Loop = {
   begin: (view, userText) => view.beginTurn({ userText }),
+  again: (view, turnId, userText) => view.beginTurn({ turnId, userText }),
+  prepareAgain: (turn) => turn.prepare(),
   prepare: async (turn) => {
     const { tools, instructions } = await turn.prepare();
     return {
       tools: tools.map(({ definition }) => definition.name),
+      schemas: Object.fromEntries(
+        tools.map(({ definition }) => [definition.name, shown(definition.inputSchema)]),
+      ),
       instructions: instructions.map(({ text }) => text).join('\n'),
     };
   },
   answer: async (turn, name, args, options) => {
     try {
       const { content, isError = false } = await turn.callTool(name, args, options);
-      return { text: content.map((part) => ('text' in part ? part.text : '')).join(''), isError };
+      const text = content.map((part) => ('text' in part ? part.text : '')).join('');
+      return { text: cut(text), isError };
     } catch (error) {
       if (!PatchbayError.isInstance(error)) throw error;
       return { text: error.message, isError: true };
@@ -63,20 +104,28 @@ const adapter =
     return {
       agent: (view, script): ScriptedAgent => {
         return async ({ userText, signal }) => {
-          const turn = loop.begin(view, userText);
+          const { turnId } = loop.begin(view, userText);
+          // The same one while it is open.
+          const current = () => loop.again(view, turnId, userText);
           const results: Record<string, ModelResult> = {};
           while (loop.goesOn(signal)) {
-            const prepared = await loop.prepare(turn);
+            const prepared = await loop.prepare(current());
             const calls = await script({ ...prepared, userText, results: { ...results } });
             if (calls.length === 0) break;
-            const options = { validator, ...(signal === undefined ? {} : { signal }) };
+            const turn = current();
+            if (turn.current() === undefined) await loop.prepareAgain(turn);
             await Promise.all(
               calls.map(async ({ id, name, args }) => {
+                const options = {
+                  callId: id,
+                  validator,
+                  ...(signal === undefined ? {} : { signal }),
+                };
                 results[id] = await loop.answer(turn, name, args, options);
               }),
             );
           }
-          await turn.close();
+          await current().close();
         };
       },
     };
@@ -99,16 +148,41 @@ const wrongResult = (change: (result: ModelResult) => ModelResult) =>
 
 prove(adapterSuite, adapter(), {
   'offers the tools and the instructions of the view': {
-    subject: adapter({ prepare: async () => ({ tools: [], instructions: '' }) }),
+    subject: adapter({ prepare: async () => ({ tools: [], schemas: {}, instructions: '' }) }),
     says: /tools on offer/,
   },
   'hands arguments to a tool, and its result to the model': {
     subject: wrongResult((result) => ({ ...result, text: JSON.stringify(result.text) })),
     says: /The result/,
   },
+  'tells a tool which call of the model it answers': {
+    subject: adapter({
+      answer: (turn, name, args) => RIGHT.answer(turn, name, args, { validator }),
+    }),
+    says: /ids of the calls/,
+  },
+  'shows arguments as an object whatever their schema is, and checks them as its author wrote it': {
+    subject: adapter({
+      prepare: async (turn) => {
+        const { tools } = await turn.prepare();
+        const schemas = tools.map(({ definition }) => [definition.name, definition.inputSchema]);
+        return { ...(await RIGHT.prepare(turn)), schemas: Object.fromEntries(schemas) };
+      },
+    }),
+    says: /type that the model is shown/,
+  },
   'offers at the next step what came, changed or went during a run': {
     subject: preparingOnce,
     says: /step by step/,
+  },
+  'keeps the order of the view: tools by name, static instructions before dynamic ones': {
+    subject: adapter({
+      prepare: async (turn) => {
+        const { tools, ...prepared } = await RIGHT.prepare(turn);
+        return { ...prepared, tools: tools.toReversed() };
+      },
+    }),
+    says: /tools on offer/,
   },
   'gives the instructions of now at each step, and piles up nothing': {
     subject: () => {
@@ -136,6 +210,23 @@ prove(adapterSuite, adapter(), {
     subject: wrongResult((result) => ({ ...result, isError: false })),
     says: /No such city/,
   },
+  'lets the other calls of a step go on when one of them fails': {
+    subject: () => {
+      const stop = new AbortController();
+      return adapter({
+        answer: async (turn, name, args, options) => {
+          const result = await RIGHT.answer(turn, name, args, { ...options, signal: stop.signal });
+          if (result.isError) stop.abort();
+          return result;
+        },
+      })();
+    },
+    says: /Its neighbour/,
+  },
+  'shows a text for a result without any, and cuts one that is huge, and says so': {
+    subject: wrongResult((result) => ({ ...result, text: result.text.slice(0, 5000) })),
+    says: /how long/,
+  },
   'answers bad arguments with what is wrong, without running the tool': {
     subject: adapter({ answer: (turn, name, args) => RIGHT.answer(turn, name, args, {}) }),
     says: /How often the tool ran/,
@@ -153,14 +244,18 @@ prove(adapterSuite, adapter(), {
   'neither offers nor runs a tool that is hidden in this turn': {
     subject: adapter({
       prepare: async (turn) => {
-        const { tools, instructions } = await RIGHT.prepare(turn);
-        return { tools: [...tools, 't__secret'], instructions };
+        const prepared = await RIGHT.prepare(turn);
+        return { ...prepared, tools: [...prepared.tools, 't__secret'] };
       },
     }),
     says: /tools on offer/,
   },
+  'goes on with a turn that ended while the model thought: what it hides stays hidden': {
+    subject: adapter({ prepareAgain: async () => undefined }),
+    says: /That the call is refused/,
+  },
   'does not mix what runs of one agent at the same time see': {
-    subject: adapter({ begin: (view, userText) => view.beginTurn({ userText, turnId: 'one' }) }),
+    subject: adapter({ again: (view, _, userText) => view.beginTurn({ userText, turnId: 'one' }) }),
     says: /tools on offer to|instructions for/,
   },
   'ends a run that is aborted: its tool is told, the model is not asked again': {

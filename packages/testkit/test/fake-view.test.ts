@@ -61,6 +61,10 @@ describe('a fake view', () => {
     });
     await right.close();
     expect(view.beginTurn({ turnId: 'right' })).not.toBe(right);
+    await view.endTurns();
+    expect(view.beginTurn({ turnId: 'right' }).current()).toBeUndefined();
+    await expect(left.callTool('t__left', {})).rejects.toMatchObject({ code: 'closed' });
+    await expect(left.prepare()).rejects.toMatchObject({ code: 'closed' });
   });
 
   it('refuses as a registry does: bad arguments, aborts, failures of a tool', async () => {

@@ -39,7 +39,10 @@ export const call = (name: string, args: Readonly<Record<string, unknown>> = {})
 export async function runOver(
   subject: AdapterSubject,
   view: ExtensionView,
-  script: (request: ModelRequest, at: number) => readonly ModelCall[],
+  script: (
+    request: ModelRequest,
+    at: number,
+  ) => readonly ModelCall[] | Promise<readonly ModelCall[]>,
 ): Promise<readonly ModelRequest[]> {
   const requests: ModelRequest[] = [];
   const agent = subject.agent(view, (request) => {

@@ -1,4 +1,4 @@
-import type { ExtensionView } from '@patchbay/protocols';
+import type { ExtensionView, JsonSchema } from '@patchbay/protocols';
 
 import type { Ended } from '../requirement.ts';
 
@@ -31,6 +31,8 @@ export interface ModelCall {
 export interface ModelRequest {
   /** Names of the tools that are offered. */
   readonly tools: readonly string[];
+  /** What the model is shown of their arguments, by name. */
+  readonly schemas: Readonly<Record<string, JsonSchema>>;
   /** The whole system prompt. */
   readonly instructions: string;
   /** The newest text of the user. */

@@ -1,4 +1,4 @@
-import { PatchbayError, textResult } from '@patchbay/protocols';
+import { defineTool, PatchbayError, textResult, type JsonSchema } from '@patchbay/protocols';
 
 import { ensure, ensureEqual, ensureSettles, show, within } from '../expectation.ts';
 import { fakeView } from '../fake-view.ts';
@@ -7,6 +7,15 @@ import { call, isErrorWith, resultsOf, run, runOver, says, tool } from './adapte
 import type { AdapterSubject, ModelRequest } from './adapter-subject.ts';
 
 const RUNS = 10;
+
+/** A union at the top, a recursion, no type: what some providers refuse or drop. */
+const ODD_SCHEMA: JsonSchema = {
+  $defs: { Tree: { type: 'object', properties: { kid: { $ref: '#/$defs/Tree' } } } },
+  anyOf: [
+    { properties: { tree: { $ref: '#/$defs/Tree' } }, required: ['tree'] },
+    { properties: { leaf: { const: 'green' } }, required: ['leaf'] },
+  ],
+};
 
 /** What every adapter does. (DESIGN "A view is live and cheap", "Failure stays where it is", `ExtensionView`) */
 export const adapterSuite: Suite<AdapterSubject> = {
@@ -38,6 +47,46 @@ export const adapterSuite: Suite<AdapterSubject> = {
       },
     },
     {
+      name: 'tells a tool which call of the model it answers',
+      check: async (subject) => {
+        const ids: string[] = [];
+        const counts = tool('counts', (_, { callId }) => `${ids.push(callId)}`);
+        const calls = ['1st', '2nd'].map((id) => ({ ...call('counts'), id }));
+        await run(subject, { tools: [counts] }, [calls]);
+        ensureEqual(ids.toSorted(), ['1st', '2nd'], 'The ids of the calls');
+      },
+    },
+    {
+      name: 'shows arguments as an object whatever their schema is, and checks them as its author wrote it',
+      check: async (subject) => {
+        const got: unknown[] = [];
+        const odd = defineTool({
+          capability: 't',
+          name: 'odd',
+          inputSchema: ODD_SCHEMA,
+          call: (args) => `${got.push(args)}`,
+        });
+        const right = [{ leaf: 'green' }, { tree: { kid: {} } }];
+        const wrong = [{}, { leaf: 'red' }, { tree: { kid: 'no tree' } }];
+        const calls = [...right, ...wrong].map((args, at) => ({
+          ...call('odd', args),
+          id: `${at}`,
+        }));
+        const requests = await run(subject, { tools: [odd] }, [calls]);
+        const shown = requests[0]?.schemas['t__odd'];
+        ensureEqual(shown?.['type'], 'object', 'The type that the model is shown');
+        ensure(shown?.['anyOf'] === undefined, `There is a union at the top of ${show(shown)}`);
+        ensureEqual(
+          Object.keys(shown?.['properties'] ?? {}).toSorted(),
+          ['leaf', 'tree'],
+          'The properties that the model is shown',
+        );
+        ensureEqual(got, right, 'What the tool was called with');
+        const failed = Object.values(requests[1]?.results ?? {}).filter(({ isError }) => isError);
+        ensureEqual(failed.length, wrong.length, 'Calls that were refused');
+      },
+    },
+    {
       name: 'offers at the next step what came, changed or went during a run',
       check: async (subject) => {
         const view = fakeView();
@@ -56,6 +105,29 @@ export const adapterSuite: Suite<AdapterSubject> = {
           'The tools on offer, step by step',
         );
         ensureEqual(requests[2]?.results['b'], { text: 'b ran', isError: false }, 'The new tool');
+      },
+    },
+    {
+      name: 'keeps the order of the view: tools by name, static instructions before dynamic ones',
+      check: async (subject) => {
+        const requests = await run(
+          subject,
+          {
+            tools: [says('c'), says('a'), says('b')],
+            instructions: [
+              { source: 't', kind: 'dynamic', text: 'Now.' },
+              { source: 't', kind: 'static', text: 'Always.' },
+            ],
+          },
+          [],
+        );
+        ensureEqual(requests[0]?.tools, ['t__a', 't__b', 't__c'], 'The tools on offer');
+        const instructions = requests[0]?.instructions ?? '';
+        const [always, now] = ['Always.', 'Now.'].map((text) => instructions.indexOf(text));
+        ensure(
+          always !== -1 && always! < now!,
+          `Expected "Always." before "Now." in ${show(instructions)}`,
+        );
       },
     },
     {
@@ -100,6 +172,39 @@ export const adapterSuite: Suite<AdapterSubject> = {
       },
     },
     {
+      name: 'lets the other calls of a step go on when one of them fails',
+      check: async (subject) => {
+        let failed: () => void = () => undefined;
+        const failing = new Promise<void>((resolve) => (failed = resolve));
+        const bad = tool('bad', () => {
+          setImmediate(failed);
+          throw new Error('boom');
+        });
+        const slow = tool('slow', async (_, { signal }) => {
+          await failing;
+          await new Promise(setImmediate);
+          return signal?.aborted === true ? 'aborted' : 'finished';
+        });
+        const results = await resultsOf(subject, { tools: [bad, slow] }, ['bad', 'slow']);
+        isErrorWith(results['bad'], 'boom');
+        ensureEqual(results['slow'], { text: 'finished', isError: false }, 'Its neighbour');
+      },
+    },
+    {
+      name: 'shows a text for a result without any, and cuts one that is huge, and says so',
+      check: async (subject) => {
+        const tools = [
+          tool('empty', () => ({ content: [] })),
+          tool('huge', () => 'x'.repeat(1_000_000)),
+        ];
+        const { empty, huge } = await resultsOf(subject, { tools }, ['empty', 'huge']);
+        ensure(empty?.isError === false && empty.text !== '', `Nothing is ${show(empty)}`);
+        const length = huge?.text.length ?? 0;
+        ensure(length > 1000 && length < 200_000, `A million characters are ${length}`);
+        ensure(/1000000/.test(huge?.text ?? ''), 'It is not said how long the result is');
+      },
+    },
+    {
       name: 'answers bad arguments with what is wrong, without running the tool',
       check: async (subject) => {
         let ran = 0;
@@ -135,6 +240,26 @@ export const adapterSuite: Suite<AdapterSubject> = {
         ensureEqual(ran, 0, 'How often the hidden tool ran');
         ensureEqual(requests[1]?.results['secret']?.isError, true, 'That the call is refused');
         ensureEqual(requests[1]?.results['open']?.isError, false, 'That its neighbour failed');
+      },
+    },
+    {
+      name: 'goes on with a turn that ended while the model thought: what it hides stays hidden',
+      check: async (subject) => {
+        const view = fakeView({
+          tools: [says('secret'), says('open')],
+          turn: (userText) => ({ hide: userText === 'go' ? ['t__secret'] : [] }),
+        });
+        const requests = await runOver(subject, view, async (_, at) => {
+          await view.endTurns();
+          return at === 0 ? [call('secret'), call('open')] : [];
+        });
+        ensureEqual(requests.length, 2, 'Requests to the model');
+        ensureEqual(requests[1]?.results['secret']?.isError, true, 'That the call is refused');
+        ensureEqual(
+          requests[1]?.results['open'],
+          { text: 'open ran', isError: false },
+          'Its neighbour',
+        );
       },
     },
     {
