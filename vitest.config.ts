@@ -16,6 +16,8 @@ export default defineConfig({
     ],
     exclude: ['**/*.long.test.ts', '**/node_modules/**'],
     testTimeout: 20_000,
+    // Most of the time is spent waiting for processes: a core left idle for the runner is a core wasted.
+    maxWorkers: '100%',
     typecheck: {
       enabled: true,
       include: ['packages/*/test/**/*.test-d.ts'],

@@ -10,7 +10,7 @@ const rows = JSON.parse(
 
 const values = (env: Record<string, string>, inputs: Record<string, string> = {}) => ({
   env,
-  folder: '/work/project',
+  folder: '/srv/project',
   input: async (id: string) => inputs[id],
 });
 
@@ -42,7 +42,7 @@ describe('placeholders', () => {
     ['${A:-never closed', { text: '${A:-never closed' }],
     ['${constructor}', { missing: ['constructor'] }],
     ['${}', { text: '${}' }],
-    ['${workspaceFolder}/x', { text: '/work/project/x' }],
+    ['${workspaceFolder}/x', { text: '/srv/project/x' }],
     ['${workspaceFolderBasename}', { text: 'project' }],
     ['${env:workspaceFolder}', { missing: ['workspaceFolder'] }],
   ])('%s', async (text, expected) => {
