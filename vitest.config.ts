@@ -2,26 +2,44 @@ import { defineConfig } from 'vitest/config';
 
 /** Tests run on sources: every package offers them under this condition, so nothing has to be built first. */
 const conditions = ['@patchbay/source'];
+const resolve = { conditions };
+const ssr = { resolve: { conditions, externalConditions: conditions } };
+
+const folders = ['packages/*', 'apps/*', 'bench', 'docs', '.'];
+/** Tests that change what modules see while they are loaded. */
+const ALONE = '**/*.alone.test.ts';
 
 export default defineConfig({
-  resolve: { conditions },
-  ssr: { resolve: { conditions, externalConditions: conditions } },
   test: {
-    include: [
-      'packages/*/test/**/*.test.ts',
-      'apps/*/test/**/*.test.ts',
-      'bench/test/**/*.test.ts',
-      'docs/test/**/*.test.ts',
-      'test/**/*.test.ts',
-    ],
-    exclude: ['**/*.long.test.ts', '**/node_modules/**'],
-    testTimeout: 20_000,
     // Most of the time is spent waiting for processes: a core left idle for the runner is a core wasted.
     maxWorkers: '100%',
-    typecheck: {
-      enabled: true,
-      include: ['packages/*/test/**/*.test-d.ts'],
-      tsconfig: './tsconfig.json',
-    },
+    projects: [
+      {
+        resolve,
+        ssr,
+        test: {
+          name: 'tests',
+          include: folders.map((folder) => `${folder}/test/**/*.test.ts`),
+          exclude: ['**/*.long.test.ts', ALONE, '**/node_modules/**'],
+          testTimeout: 20_000,
+          // Frameworks are loaded once for each worker, not once for each file.
+          isolate: false,
+          typecheck: {
+            enabled: true,
+            include: ['packages/*/test/**/*.test-d.ts'],
+            tsconfig: './tsconfig.json',
+          },
+        },
+      },
+      {
+        resolve,
+        ssr,
+        test: {
+          name: 'alone',
+          include: folders.map((folder) => `${folder}/test/${ALONE}`),
+          exclude: ['**/node_modules/**'],
+        },
+      },
+    ],
   },
 });
