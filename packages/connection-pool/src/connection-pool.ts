@@ -11,6 +11,7 @@ import {
   type Problem,
   type ServerConfig,
   type ServerRequestHandlers,
+  type TraceListener,
 } from '@patchbay/protocols';
 
 import type { BackOff, Clock } from './back-off.ts';
@@ -56,6 +57,8 @@ export interface PoolOptions {
    */
   readonly eras?: EraStore;
   readonly onProblem?: (problem: Problem) => void;
+  /** Told of every attempt to connect, with its time. */
+  readonly onTrace?: TraceListener;
   /** Between 0 and 1, for the jitter. Default `Math.random`. */
   readonly random?: () => number;
   /** By which lost connections wait for their next attempt. Default: the real one. */
@@ -109,6 +112,7 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
         handlers: options.handlers ?? {},
       },
       problem,
+      trace: options.onTrace,
       ended: (connection, end) => {
         for (const map of [this.#connections, this.#latest])
           for (const [key, known] of map) if (known === connection) map.delete(key);

@@ -2,10 +2,12 @@ import {
   PatchbayError,
   problemFrom,
   toPatchbayError,
+  traced,
   type ConnectionStatus,
   type McpClient,
   type Problem,
   type ServerConfig,
+  type TraceListener,
 } from '@patchbay/protocols';
 
 import type { BackOff, Clock } from './back-off.ts';
@@ -37,6 +39,7 @@ export interface SharedConnectionHost {
   /** Numbers that no other connection of the pool has had. */
   nextGeneration(): number;
   problem(problem: Problem): void;
+  readonly trace: TraceListener | undefined;
   /** Nobody can use it any more. `end` settles when nothing of it is left. */
   ended(connection: SharedConnection, end: Promise<void>): void;
 }
@@ -296,7 +299,16 @@ export class SharedConnection {
     this.#to('connecting');
     for (let attempt = 1; ; attempt++) {
       try {
-        const link = await this.#attempt();
+        const link = await traced(
+          this.#host.trace,
+          () => this.#attempt(),
+          (outcome, made) => ({
+            type: 'connect',
+            server: this.config.label ?? serverName(this.config),
+            ...(made?.pid === undefined ? {} : { pid: made.pid }),
+            ...outcome,
+          }),
+        );
         this.#link = link;
         // One that comes to nothing again and again waits longer each time.
         this.#health.recovered(!this.#replaces);

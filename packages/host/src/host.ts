@@ -7,7 +7,13 @@ import {
   type InspectedConnection,
   type PoolOptions,
 } from '@patchbay/connection-pool';
-import { PatchbayError, problemFrom, type ApprovalPolicy, type Problem } from '@patchbay/protocols';
+import {
+  describeScope,
+  PatchbayError,
+  problemFrom,
+  type ApprovalPolicy,
+  type Problem,
+} from '@patchbay/protocols';
 import {
   ExtensionRegistry,
   type InspectedCapability,
@@ -21,6 +27,7 @@ import { ConfigWatch } from './config-watch.ts';
 import type { HostConfig, NamePatterns } from './config-schema.ts';
 import { defaultFolders, type DefaultFolders } from './default-folders.ts';
 import type { InputHandler } from './inputs.ts';
+import { Insight, type Logger } from './insight.ts';
 import { wantedOf, wantedServers, wantedSkills, type Wanted } from './wiring.ts';
 import {
   Sessions,
@@ -53,17 +60,22 @@ export interface HostOptions {
   /** A session that nobody claimed or used for so long is closed, in milliseconds. Default 1,800,000. */
   readonly sessionIdleMs?: number;
   /** Limits of the connections. */
-  readonly pool?: Omit<PoolOptions, 'onProblem'>;
+  readonly pool?: Omit<PoolOptions, 'onProblem' | 'onTrace'>;
   /** Applies edits of configuration files while it runs. Default true. */
   readonly watch?: boolean;
-  /** Told of every problem once. Default: the first one of each source is a process warning. */
+  /**
+   * Told of problems (`warn`, `error`) and of what happens (`debug`), without arguments, results or secrets. Default: with
+   * `PATCHBAY_DEBUG` in the environment the standard error output, otherwise nothing.
+   */
+  readonly logger?: Logger;
+  /** Told of every problem once. Default: the first one of each source is a process warning, unless there is a logger. */
   readonly onProblem?: (problem: Problem) => void;
 }
 
 /** Everything there is, as plain data without secrets. */
 export interface HostInspection {
-  /** Every registration, with scope and status. */
-  readonly capabilities: readonly InspectedCapability[];
+  /** Every registration, with scope, status, problems, what it offers, and where it is configured. */
+  readonly capabilities: readonly (InspectedCapability & { readonly origin?: string })[];
   /** Servers of the configuration that are off, or broken. */
   readonly servers: readonly {
     readonly id: string;
@@ -86,6 +98,7 @@ export class Host implements AsyncDisposable {
   readonly #loader: ConfigLoader;
   readonly #folders: DefaultFolders;
   readonly #watch: ConfigWatch;
+  readonly #insight: Insight;
   readonly #options: HostOptions;
   readonly #cwd: string;
   /** What the configuration has registered, by scope and id. */
@@ -102,23 +115,35 @@ export class Host implements AsyncDisposable {
     this.#folders = folders;
     this.#watch = watch;
     this.#options = options;
-    const problems = options.onProblem === undefined ? {} : { onProblem: options.onProblem };
-    const { approval, matcher } = options;
-    this.registry = new ExtensionRegistry({
-      ...problems,
-      ...(approval === undefined ? {} : { approval }),
+    this.#insight = new Insight({
+      logger: options.logger,
+      onProblem: options.onProblem,
+      debug: isSet((options.env ?? process.env)['PATCHBAY_DEBUG']),
     });
-    this.#pool = new ConnectionPool({ ...options.pool, ...problems });
+    const { isHeard } = this.#insight;
+    // Unheard, the registry warns of the first problem of each source.
+    const heard = {
+      onTrace: this.#insight.trace,
+      ...(isHeard ? { onProblem: this.#insight.problem } : {}),
+    };
+    const { approval, matcher } = options;
+    const { maxCompositionDepth } = loaded;
+    this.registry = new ExtensionRegistry({
+      ...heard,
+      ...(approval === undefined ? {} : { approval }),
+      ...(maxCompositionDepth === undefined ? {} : { maxCompositionDepth }),
+    });
+    this.#pool = new ConnectionPool({ ...options.pool, ...heard });
     this.#sessions = new Sessions({
       registry: this.registry,
       idleMs: options.sessionIdleMs ?? 1_800_000,
       setUp: (id, opening) => this.#setUpSession(id, opening),
       filtersOf: (agent) => this.#filtersOf(agent),
-      failed: (id, error) => this.#tell(problemFrom(`session ${id}`, error)),
+      failed: (id, error) => this.#insight.problem(problemFrom(`session ${id}`, error)),
     });
     this.registry.register(new SkillManagerCapability(matcher === undefined ? {} : { matcher }));
     void this.#apply(loaded);
-    for (const problem of loaded.problems) this.#tell(problem);
+    for (const problem of loaded.problems) this.#insight.problem(problem);
   }
 
   /**
@@ -135,7 +160,10 @@ export class Host implements AsyncDisposable {
   inspect(): HostInspection {
     const { servers, files, problems } = this.#loaded;
     return {
-      capabilities: this.registry.inspect(),
+      capabilities: this.registry.inspect().map((row) => {
+        const origin = this.#originOf(row);
+        return origin === undefined ? row : { ...row, origin };
+      }),
       servers: servers.map(({ name, origin, disabled, config }) => ({
         id: name,
         origin,
@@ -226,12 +254,12 @@ export class Host implements AsyncDisposable {
       const handle = this.registry.register(wanted.make(), wanted.scope);
       this.#plugged.set(key, { wanted, handle });
     } catch (error) {
-      this.#tell(problemFrom(wanted.id, error));
+      this.#insight.problem(problemFrom(wanted.id, error));
     }
   }
 
   async #unplug({ id, server }: Wanted, handle: RegistrationHandle): Promise<void> {
-    await handle.close().catch((error: unknown) => this.#tell(problemFrom(id, error)));
+    await handle.close().catch((error: unknown) => this.#insight.problem(problemFrom(id, error)));
     if (server !== undefined) this.#pool.retire(server);
   }
 
@@ -241,7 +269,8 @@ export class Host implements AsyncDisposable {
     if (this.#closing !== undefined) return;
     this.#loaded = loaded;
     const applied = this.#apply(loaded);
-    for (const problem of loaded.problems) if (!before.has(problem.message)) this.#tell(problem);
+    for (const problem of loaded.problems)
+      if (!before.has(problem.message)) this.#insight.problem(problem);
     await applied;
   }
 
@@ -254,8 +283,17 @@ export class Host implements AsyncDisposable {
     register(wantedSkills('session-skills', folders, 40, false, scope));
     if (opening.servers === undefined) return;
     const { servers, problems } = await this.#loader.entries(opening.servers);
-    for (const problem of problems) this.#tell(problem);
+    for (const problem of problems) this.#insight.problem(problem);
     register(wantedServers(servers, scope, this.#pool));
+  }
+
+  #originOf({ id, scope }: InspectedCapability): string | undefined {
+    const agents = this.#loaded.agents.filter(
+      ({ name }) => scope === describeScope({ agent: name, everySession: true }),
+    );
+    const entries = scope === describeScope({}) ? this.#loaded.servers : [];
+    return [...entries, ...agents.flatMap(({ servers }) => servers)].find(({ name }) => name === id)
+      ?.origin;
   }
 
   /** Why a server is not there; nothing if it is. */
@@ -282,16 +320,6 @@ export class Host implements AsyncDisposable {
       skills: above.flatMap(({ skills }) => (skills === undefined ? [] : [patternsOf(skills)])),
     };
   }
-
-  #tell(problem: Problem): void {
-    const { onProblem } = this.#options;
-    if (onProblem !== undefined) onProblem(problem);
-    else
-      process.emitWarning(`${problem.source}: ${problem.message}`, {
-        type: 'PatchbayWarning',
-        code: `patchbay:${problem.code}`,
-      });
-  }
 }
 
 /** What {@link createHost} has made ready. */
@@ -301,6 +329,9 @@ interface HostParts {
   readonly folders: DefaultFolders;
   readonly watch: ConfigWatch;
 }
+
+const isSet = (value: string | undefined): boolean =>
+  !['', '0', 'false', undefined].includes(value);
 
 interface Plugged {
   readonly wanted: Wanted;

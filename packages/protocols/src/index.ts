@@ -122,6 +122,16 @@ export {
   type ToolReturn,
   type ToolSource,
 } from './tool.ts';
+export {
+  traced,
+  type CallTrace,
+  type ChangeTrace,
+  type CompileTrace,
+  type ConnectTrace,
+  type Outcome,
+  type TraceEvent,
+  type TraceListener,
+} from './trace.ts';
 export type {
   ArgumentCheck,
   ArgumentValidator,

@@ -155,6 +155,11 @@ class FacetAnswers<F extends Facet> {
     }
   }
 
+  /** What is kept, for whomever. */
+  known(): readonly Answer<Facets[F]>[] {
+    return [...this.#kept.values()];
+  }
+
   /** Drops what was said to viewers at and below a scope. */
   forget(at: RegistrationScope): void {
     for (const [key, { scope }] of this.#kept)
@@ -398,6 +403,11 @@ export class Answers {
     const made = new FacetAnswers(this.#registration, facet, ask);
     (this.#byFacet as { [K in Facet]?: unknown })[facet] = made;
     return made;
+  }
+
+  /** What was answered of a kind, for whomever, as far as it was asked for. */
+  known<F extends Facet>(facet: F): readonly Answer<Facets[F]>[] {
+    return this.#byFacet[facet]?.known() ?? [];
   }
 
   /** See {@link FacetAnswers.forget}. */

@@ -1,12 +1,14 @@
 import {
   PatchbayError,
   toPatchbayError,
+  traced,
   type ApprovalDecision,
   type ApprovalPolicy,
   type ArgumentValidator,
   type CallContext,
   type CallOptions,
   type ToolResult,
+  type TraceListener,
 } from '@patchbay/protocols';
 
 import { checkOutput } from './output-check.ts';
@@ -19,6 +21,7 @@ const CUT_MS = 1_000;
 
 /** What every call of a registry goes by. */
 export interface CallRules {
+  readonly trace: TraceListener | undefined;
   readonly approval: ApprovalPolicy | undefined;
   readonly validator: ArgumentValidator | undefined;
 }
@@ -56,8 +59,19 @@ export async function callOffered(
   rules: CallRules,
   options: CallOptions,
 ): Promise<ToolResult> {
-  const result = await callChecked(offered, args, viewer, rules, options);
-  return checkOutput(offered.tool.definition, result, rules.validator ?? options.validator);
+  const { id, definition } = offered.tool;
+  const result = await traced(
+    rules.trace,
+    () => callChecked(offered, args, viewer, rules, options),
+    (outcome) => ({
+      type: 'call',
+      tool: id,
+      name: definition.name,
+      scope: viewer.scope,
+      ...outcome,
+    }),
+  );
+  return checkOutput(definition, result, rules.validator ?? options.validator);
 }
 
 async function callChecked(

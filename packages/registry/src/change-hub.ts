@@ -6,6 +6,7 @@ import {
   type ChangeEvent,
   type RegistrationScope,
   type Scope,
+  type TraceListener,
 } from '@patchbay/protocols';
 
 import type { Registration } from './registration.ts';
@@ -27,13 +28,18 @@ export class ChangeHub {
   readonly #listeners = new Set<Listener>();
   readonly #visible: (scope: Scope) => readonly Registration[];
   readonly #failed: (registration: Registration, error: unknown) => void;
+  readonly #trace: TraceListener | undefined;
+  /** What was traced: every listener hears the same event of a source. */
+  readonly #traced = new WeakSet<ChangeEvent>();
 
   constructor(
     visible: (scope: Scope) => readonly Registration[],
     failed: (registration: Registration, error: unknown) => void,
+    trace?: TraceListener,
   ) {
     this.#visible = visible;
     this.#failed = failed;
+    this.#trace = trace;
   }
 
   listen(scope: Scope, ...until: readonly Until[]): AsyncIterable<ChangeEvent> {
@@ -58,6 +64,7 @@ export class ChangeHub {
 
   /** What is visible may have changed: hear who is new, stop hearing who is gone. */
   changed(at: RegistrationScope, event: ChangeEvent): void {
+    this.#trace?.({ type: 'change', ...event });
     for (const listener of this.#listeners) {
       if (!scopeCovers(at, listener.scope)) continue;
       this.#follow(listener);
@@ -67,6 +74,7 @@ export class ChangeHub {
 
   /** Something that the registry itself knows of a capability. */
   tell(registration: Registration, event: ChangeEvent): void {
+    this.#trace?.({ type: 'change', ...event });
     for (const { scope, pending } of this.#listeners)
       if (scopeCovers(registration.scope, scope)) pending.push(event);
   }
@@ -98,7 +106,12 @@ export class ChangeHub {
     try {
       for await (const event of capability.changes(signal)) {
         if (signal.aborted) return;
-        listener.pending.push(event.capability === id ? event : { ...event, capability: id });
+        const own = event.capability === id ? event : { ...event, capability: id };
+        if (this.#trace !== undefined && !this.#traced.has(event)) {
+          this.#traced.add(event);
+          this.#trace({ type: 'change', ...own });
+        }
+        listener.pending.push(own);
       }
     } catch (error) {
       if (signal.aborted) return;

@@ -1,4 +1,10 @@
-import type { CompiledView, CompileOptions, Problem, Scope } from '@patchbay/protocols';
+import {
+  traced,
+  type CompiledView,
+  type CompileOptions,
+  type Problem,
+  type Scope,
+} from '@patchbay/protocols';
 
 import type { Patience, Surroundings } from './answers.ts';
 import { callOffered, decide, unavailable, type CallRules } from './call.ts';
@@ -49,7 +55,18 @@ export class Compiler {
 
   async snapshot(options: CompileOptions = {}): Promise<Snapshot> {
     const visible = this.#host.visible(this.viewer.scope);
-    const parts = this.#peek(visible) ?? (await this.#ask(visible, options));
+    const parts =
+      this.#peek(visible) ??
+      (await traced(
+        this.#host.rules.trace,
+        () => this.#ask(visible, options),
+        (outcome) => ({
+          type: 'compile',
+          scope: this.viewer.scope,
+          sources: visible.length,
+          ...outcome,
+        }),
+      ));
     return this.#put(parts);
   }
 

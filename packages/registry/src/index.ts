@@ -1,7 +1,7 @@
 export { CombinedCapability } from './combined-capability.ts';
+export type { InspectedCapability } from './inspection.ts';
 export {
   ExtensionRegistry,
-  type InspectedCapability,
   type RegistrationHandle,
   type RegistryOptions,
   type SessionActivity,

@@ -9,7 +9,6 @@ import {
   type ArgumentValidator,
   type AnyCapability,
   type Capability,
-  type CapabilityStatus,
   type ChangeEvent,
   type ComposedCapability,
   type ExtensionView,
@@ -17,6 +16,7 @@ import {
   type Problem,
   type RegistrationScope,
   type Scope,
+  type TraceListener,
   type SessionState,
 } from '@patchbay/protocols';
 
@@ -31,6 +31,7 @@ import { VersionedState } from './session-state.ts';
 import { closeInOrder, inClosingOrder } from './shutdown.ts';
 import { Snapshots } from './snapshot.ts';
 import { Told } from './told.ts';
+import { inspect, type InspectedCapability } from './inspection.ts';
 import { OpenViews } from './open-views.ts';
 import { View, type ViewHost } from './view.ts';
 import type { ViewFilter } from './viewer.ts';
@@ -43,6 +44,8 @@ export interface RegistryOptions {
   readonly validator?: ArgumentValidator;
   /** Told of every problem once, for as long as it lasts. Default: the first one of each source is a process warning. */
   readonly onProblem?: (problem: Problem) => void;
+  /** Told of every call, of compiles that ask somebody, and of changes, with times. */
+  readonly onTrace?: TraceListener;
   /** How long a compile inside a run waits for a source that is new, in milliseconds. Default 5,000. */
   readonly compileDeadlineMs?: number;
   /** How long any other compile, and a question by URI or command, waits for a source. Default 60,000. */
@@ -66,20 +69,6 @@ export interface RegistrationHandle extends AsyncDisposable, Disposable {
   readonly scope: RegistrationScope;
   /** @throws PatchbayError if the capability failed to close, or took too long. It is out all the same. */
   close(): Promise<void>;
-}
-
-/** A row of `inspect()`: plain data, without secrets. */
-export interface InspectedCapability {
-  readonly id: string;
-  /** As in messages: `pool`, `session="a" agent="coder"`. */
-  readonly scope: string;
-  readonly status: CapabilityStatus;
-  /** The id of what it is a part of. */
-  readonly within?: string;
-  /** Where else the id is registered, hidden by this one. */
-  readonly shadows: readonly string[];
-  /** True where a deeper registration of the same id is seen instead, or the capability hides itself. */
-  readonly hidden: boolean;
 }
 
 /** See {@link ExtensionRegistry.activity}. */
@@ -123,6 +112,7 @@ export class ExtensionRegistry implements AsyncDisposable {
     this.#hub = new ChangeHub(
       (scope) => this.#visible(scope),
       (registration, error) => this.#problem(problemFrom(registration.id, error)),
+      this.#options.onTrace,
     );
     this.#host = this.#makeHost();
   }
@@ -236,17 +226,11 @@ export class ExtensionRegistry implements AsyncDisposable {
         const same = this.#store
           .visible(registration.scope)
           .find(({ registration: { id } }) => id === registration.id);
-        return {
-          id: registration.id,
-          scope: describeScope(registration.scope),
-          ...(registration.parent === undefined ? {} : { within: registration.parent.id }),
-          status: statusOf(registration),
-          shadows:
-            same?.registration === registration
-              ? same.shadowed.map(({ scope }) => describeScope(scope))
-              : [],
+        const shadowed = same?.registration === registration ? same.shadowed : [];
+        return inspect(registration, {
+          shadows: shadowed.map(({ scope }) => describeScope(scope)),
           hidden: !this.#visible(registration.scope).includes(registration),
-        };
+        });
       });
   }
 
@@ -308,9 +292,10 @@ export class ExtensionRegistry implements AsyncDisposable {
   }
 
   #makeHost(): ViewHost {
-    const { approval, validator, sourceTimeoutMs, compileDeadlineMs, turnIdleMs } = this.#options;
+    const { approval, validator, onTrace: trace } = this.#options;
+    const { sourceTimeoutMs, compileDeadlineMs, turnIdleMs } = this.#options;
     const host: ViewHost = {
-      rules: { approval, validator },
+      rules: { approval, validator, trace },
       snapshots: new Snapshots(),
       sourceTimeoutMs,
       compileDeadlineMs,
@@ -446,12 +431,4 @@ function incomplete(capability: AnyCapability): readonly Problem[] {
         ),
     );
   return [...lacks, ...unroutable].map((error) => problemFrom(id, error));
-}
-
-function statusOf({ capability }: Registration): CapabilityStatus {
-  try {
-    return capability.status?.() ?? { state: 'ready' };
-  } catch (error) {
-    return { state: 'unknown', details: { error: problemFrom(capability.id, error).message } };
-  }
 }

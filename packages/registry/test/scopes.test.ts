@@ -101,7 +101,7 @@ describe('scopes', () => {
       const key = ({ id, scope }: { readonly id: string; readonly scope: string }) => id + scope;
       const byKey = <T extends Parameters<typeof key>[0]>(list: readonly T[]) =>
         list.toSorted((a, b) => key(a).localeCompare(key(b)));
-      expect(byKey(registry.inspect())).toEqual(byKey(rows));
+      expect(byKey(registry.inspect())).toMatchObject(byKey(rows));
     }
   });
 
