@@ -8,6 +8,7 @@ import {
   type ServerConfig,
 } from '@patchbay/protocols';
 
+import type { Authorization } from './auth/authorization.ts';
 import type { BackOff, Clock } from './back-off.ts';
 import { isStdio, serverName } from './connection-key.ts';
 import { connect, type ConnectOptions } from './connect.ts';
@@ -53,6 +54,8 @@ export class SharedConnection {
   readonly key: string;
   readonly config: ServerConfig;
   readonly #headers: Readonly<Record<string, string>>;
+  /** How the server lets its askers in. */
+  readonly authorization: Authorization | undefined;
   readonly #host: SharedConnectionHost;
   readonly #listeners = new Set<(method: string, params: unknown) => void>();
   #link: Link | undefined;
@@ -92,11 +95,13 @@ export class SharedConnection {
     headers: Readonly<Record<string, string>>,
     eraKey: string,
     host: SharedConnectionHost,
+    authorization: Authorization | undefined,
   ) {
     this.key = key;
     this.config = config;
     this.#headers = headers;
     this.#host = host;
+    this.authorization = authorization;
     this.#health = new Health(config, host.backOff, host.random, host.clock);
     const now = () => host.clock.now();
     this.#era = new RememberedEra(host.eras, eraKey, isStdio(config), now, (cause) => {
@@ -349,6 +354,7 @@ export class SharedConnection {
           ...connectOptions,
           connectMs,
           headers: this.#headers,
+          authorization: this.authorization,
           era: this.#era,
           respawn: this.#respawn,
           signal,
@@ -473,6 +479,8 @@ function mayPass({ code, details }: PatchbayError): boolean {
     status !== 403 &&
     code !== 'pool-exhausted' &&
     code !== 'invalid-config' &&
+    code !== 'authorization-required' &&
+    code !== 'authorization-failed' &&
     errno !== 'ENOENT'
   );
 }

@@ -313,7 +313,7 @@ describe.concurrent('where a server may be', () => {
     await http.client.callTool('any', {});
     rebound = true;
     const error = await failure(http.client.callTool('any', {}));
-    expect(error).toMatchObject({ code: 'connect-failed', details: { neverRan: true } });
+    expect(error).toMatchObject({ code: 'authorization-required', details: { neverRan: true } });
     expect(server.calls()).toBe(1);
   });
 

@@ -4,6 +4,7 @@ import type { CommandArgument } from './command-resource.ts';
 import type { ResourceEntry, ResourceTemplate } from './mcp-resource.ts';
 import type { Problem } from './problem.ts';
 import type { Identity, Scope } from './scope.ts';
+import type { ServerAuthorization } from './server-authorization.ts';
 import type { Progress, ToolDefinition, ToolResult } from './tool.ts';
 
 /** What every kind of server configuration has. */
@@ -52,6 +53,8 @@ export interface HttpServerConfig extends ServerOptions {
         identity: Identity | undefined,
       ) => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>);
   readonly fetch?: typeof globalThis.fetch;
+  /** How to get access where the server asks for it (HTTP 401). Not with an `authorization` among the headers. */
+  readonly auth?: ServerAuthorization;
 }
 
 /**
