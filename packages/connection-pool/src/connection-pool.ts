@@ -97,14 +97,16 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
     this.#options = options;
     const maxClients = options.maxClients ?? 20;
     const problem = (one: Problem) => options.onProblem?.(one);
+    const clock = options.clock ?? { now: () => Date.now(), wait: pause };
     const clientInfo = options.clientInfo ?? { name: 'patchbay', version: '0.0.0' };
     this.#authorizations = new Authorizations(options.authorization ?? {}, {
       clientName: clientInfo.name,
       allowAddress: options.allowAddress,
+      now: () => clock.now(),
     });
     this.#host = {
       backOff: { ...BACK_OFF, ...options.backOff },
-      clock: options.clock ?? { now: () => Date.now(), wait: pause },
+      clock,
       idleMs: options.idleMs ?? 300_000,
       random: options.random ?? Math.random,
       nextGeneration: () => ++this.#generation,

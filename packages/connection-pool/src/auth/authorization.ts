@@ -26,6 +26,8 @@ export interface AuthorizationOptions {
   readonly clientMetadataUrl: string | undefined;
   readonly isOwnFetch: boolean;
   readonly allowAddress: AllowAddress | undefined;
+  /** In milliseconds since 1970. */
+  readonly now: () => number;
   /** Aborted when nobody needs it any more. */
   readonly signal: AbortSignal;
 }
@@ -45,7 +47,7 @@ export interface RenewOptions {
   readonly fetch: typeof globalThis.fetch;
   /** Somebody waits for it, who may be asked to log in. */
   readonly isWaitedFor: boolean;
-  /** When the request was sent that was refused: see {@link Authorization.now}. */
+  /** When the request was sent that was refused: see {@link Authorization.tick}. */
   readonly asked: number;
 }
 
@@ -81,7 +83,7 @@ export class Authorization {
   }
 
   /** A moment in the order of requests and renewals. */
-  now(): number {
+  tick(): number {
     return ++this.#clock;
   }
 
@@ -138,7 +140,7 @@ export class Authorization {
     try {
       await end;
     } catch (error) {
-      if (options.isWaitedFor) this.#failed = { at: this.now(), challenge, error };
+      if (options.isWaitedFor) this.#failed = { at: this.tick(), challenge, error };
       throw error;
     } finally {
       this.#running = undefined;
@@ -225,7 +227,7 @@ export class Authorization {
       if (isLogin) this.#wanted = scope;
       this.#failed = undefined;
     } catch (thrown) {
-      if (isLogin) this.#noLoginUntil = Date.now() + LOGIN_PAUSE_MS;
+      if (isLogin) this.#noLoginUntil = this.#options.now() + LOGIN_PAUSE_MS;
       throw this.#told(thrown);
     }
   }
@@ -239,7 +241,7 @@ export class Authorization {
         'somebody has to log in, and there is nobody to ask. Give the pool an `authorization` with a `login`, or the server credentials of the program itself (`auth`, `headers`).',
       );
     if (!isWaitedFor) throw nobody('somebody has to log in. The next call will ask for it.');
-    if (this.#noLoginUntil > Date.now()) {
+    if (this.#noLoginUntil > this.#options.now()) {
       const at = new Date(this.#noLoginUntil).toISOString();
       throw nobody(`a login failed a moment ago. It is asked for again after ${at}.`);
     }

@@ -6,8 +6,7 @@ import {
 } from '@patchbay/protocols';
 
 import { authKey, serverName } from '../connection-key.ts';
-import type { AllowAddress } from '../http/public-address.ts';
-import { Authorization } from './authorization.ts';
+import { Authorization, type AuthorizationOptions } from './authorization.ts';
 import { memoryCredentials, type CredentialStore } from './credential-store.ts';
 import type { LoginHandler } from './login.ts';
 
@@ -21,22 +20,21 @@ export interface PoolAuthorization {
   readonly clientMetadataUrl?: string;
 }
 
+/** What all of a pool have in common. */
+type SharedOptions = Pick<AuthorizationOptions, 'clientName' | 'allowAddress' | 'now'>;
+
 /** The access of every asker to every server: one {@link Authorization} for all connections that use the same. */
 export class Authorizations {
   readonly #options: PoolAuthorization;
-  readonly #shared: Pick<Required<PoolAuthorization>, 'credentials'> & {
-    readonly clientName: string;
-    readonly allowAddress: AllowAddress | undefined;
-  };
+  readonly #shared: SharedOptions;
+  readonly #credentials: CredentialStore;
   readonly #known = new Map<string, Authorization>();
   readonly #end = new AbortController();
 
-  constructor(
-    options: PoolAuthorization,
-    shared: { readonly clientName: string; readonly allowAddress: AllowAddress | undefined },
-  ) {
+  constructor(options: PoolAuthorization, shared: SharedOptions) {
     this.#options = options;
-    this.#shared = { credentials: options.credentials ?? memoryCredentials(), ...shared };
+    this.#shared = shared;
+    this.#credentials = options.credentials ?? memoryCredentials();
   }
 
   /**
@@ -68,7 +66,7 @@ export class Authorizations {
       config: auth,
       isExpected: config.auth !== undefined || login !== undefined,
       login,
-      store: this.#shared.credentials,
+      store: this.#credentials,
       clientMetadataUrl,
       isOwnFetch: config.fetch !== undefined,
       signal: this.#end.signal,

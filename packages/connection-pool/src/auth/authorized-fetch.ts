@@ -22,7 +22,7 @@ export function authorizedFetch(
     let isFresh = false;
     for (;;) {
       const tokens = await authorization.tokens();
-      const asked = authorization.now();
+      const asked = authorization.tick();
       const response = await send(sdk, fetch, authorization, tokens, input, init);
       const challenge = challengeIn(sdk, response, tokens?.access_token);
       if (challenge === undefined || !authorization.isFor(response)) return response;
