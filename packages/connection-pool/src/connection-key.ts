@@ -21,7 +21,12 @@ export function connectionKey(
   asker: AcquireOptions,
   objectId: (object: object) => number,
 ): string {
-  return JSON.stringify([transportKey(config, headers, objectId), audience(config, asker)]);
+  const { handlers } = config;
+  return JSON.stringify([
+    transportKey(config, headers, objectId),
+    audience(config, asker),
+    handlers === undefined ? 0 : objectId(handlers),
+  ]);
 }
 
 function transportKey(

@@ -355,6 +355,7 @@ export class SharedConnection {
           connectMs,
           headers: this.#headers,
           authorization: this.authorization,
+          handlers: { ...connectOptions.handlers, ...this.config.handlers },
           era: this.#era,
           respawn: this.#respawn,
           signal,
