@@ -83,7 +83,9 @@ async function issuerOf(url: string): Promise<string> {
   for (const path of [pathname, '']) {
     const response = await fetch(`${origin}/.well-known/oauth-protected-resource${path}`);
     if (!response.ok) continue;
-    const metadata = (await response.json()) as { readonly authorization_servers?: readonly string[] };
+    const metadata = (await response.json()) as {
+      readonly authorization_servers?: readonly string[];
+    };
     if (metadata.authorization_servers?.[0] !== undefined) return metadata.authorization_servers[0];
   }
   return origin;

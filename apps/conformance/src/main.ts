@@ -77,11 +77,7 @@ interface Verdict {
 }
 
 /** `what`: the referee's options. What was not checked has not passed. */
-async function judge(
-  node: string,
-  what: readonly string[],
-  folder: string,
-): Promise<Verdict> {
+async function judge(node: string, what: readonly string[], folder: string): Promise<Verdict> {
   const child = spawn(
     node,
     [

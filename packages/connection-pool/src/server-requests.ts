@@ -149,14 +149,16 @@ function answered(answer: unknown): unknown {
  */
 export async function wentThere(
   error: unknown,
-  { elicitation }: ServerRequestHandlers,
+  handlers: ServerRequestHandlers,
   signal: AbortSignal,
 ): Promise<boolean> {
   const { code, data } = (error ?? {}) as { readonly code?: unknown; readonly data?: unknown };
-  if (code !== URL_ELICITATION_REQUIRED || elicitation === undefined) return false;
+  if (code !== URL_ELICITATION_REQUIRED || handlers.elicitation === undefined) return false;
   const wanted = isObject(data) && Array.isArray(data['elicitations']) ? data['elicitations'] : [];
   for (const one of wanted as readonly unknown[]) {
-    const answer = isObject(one) ? await elicitation({ ...one, mode: 'url' }, signal) : undefined;
+    const answer = isObject(one)
+      ? await handlers.elicitation({ ...one, mode: 'url' }, signal)
+      : undefined;
     if (answer?.['action'] !== 'accept') return false;
   }
   return wanted.length > 0;

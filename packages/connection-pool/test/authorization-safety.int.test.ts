@@ -151,7 +151,7 @@ describe.concurrent('executor-1032: what a server names', () => {
         const asked: string[] = [];
         // To this program the server is one of the internet.
         const asPublic: typeof fetch = (input, init) => {
-          const url = new URL(String(input));
+          const url = new URL(input instanceof Request ? input.url : input);
           asked.push(url.origin);
           if (url.hostname === 'mcp.example') url.protocol = 'http:';
           if (url.hostname === 'mcp.example') url.host = new URL(server.url).host;

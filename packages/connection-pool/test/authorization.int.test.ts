@@ -144,10 +144,16 @@ describe.concurrent('a token', () => {
       names.map((id) => pool.acquire(all.config, { identity: { id } })),
     );
     const calls = Array.from({ length: 30 }, (_, i) => whoami(leases[i % 3]!.value));
-    expect(await Promise.all(calls)).toEqual(Array.from({ length: 30 }, (_, i) => `${names[i % 3]} `));
+    expect(await Promise.all(calls)).toEqual(
+      Array.from({ length: 30 }, (_, i) => `${names[i % 3]} `),
+    );
     expect(all.browser.opened).toHaveLength(3);
     all.authorization.expireTokens();
-    expect(await Promise.all(leases.map(({ value }) => whoami(value)))).toEqual(['ann ', 'bob ', 'cid ']);
+    expect(await Promise.all(leases.map(({ value }) => whoami(value)))).toEqual([
+      'ann ',
+      'bob ',
+      'cid ',
+    ]);
     expect(all.authorization.tokenRequests('refresh_token')).toBe(3);
   });
 
@@ -191,6 +197,35 @@ describe.concurrent('a token', () => {
       'read write',
     ]);
     expect(all.server.executions('write')).toBe(1);
+  });
+
+  it('that is widened is not waited for by calls that it suffices for, nor used by one that was given up', async () => {
+    await using all = await guarded({ scopes: ['read'], toolScopes: { write: ['write'] } });
+    const pages: URL[] = [];
+    const goOn = later<void>();
+    const login: LoginHandler = {
+      begin: () => ({
+        redirectUrl: 'http://127.0.0.1:1/callback',
+        visit: async (address) => {
+          pages.push(address);
+          if (pages.length > 1) await goOn.promise;
+          return all.authorization.visit(address, 'ann');
+        },
+      }),
+    };
+    await using pool = new ConnectionPool({ authorization: { login } });
+    await using lease = await pool.acquire(all.config, ann);
+    const stop = new AbortController();
+    const givenUp = failure(lease.value.callTool('write', {}, { signal: stop.signal }));
+    const waiting = lease.value.callTool('write', {});
+    await vi.waitUntil(() => pages.length > 1, { timeout: 5_000 });
+    expect(await whoami(lease.value)).toBe('ann read');
+    stop.abort();
+    expect(await givenUp).toMatchObject({ code: 'aborted' });
+    goOn.resolve();
+    await waiting;
+    expect(all.server.executions('write')).toBe(1);
+    expect(pages).toHaveLength(2);
   });
 
   it('that is never enough is asked for three times at most, and not again by the next call', async () => {
@@ -330,7 +365,12 @@ describe.concurrent('a program is known to an authorization server', () => {
     await using all = await guarded({ scopes: ['read'] }, { clients });
     await using pool = new ConnectionPool();
     const { issuer } = all.authorization;
-    const auth = { grant: 'client', clientId: 'robot', clientSecret: clients[0]!.secret, issuer } as const;
+    const auth = {
+      grant: 'client',
+      clientId: 'robot',
+      clientSecret: clients[0]!.secret,
+      issuer,
+    } as const;
     await using lease = await pool.acquire({ ...all.config, auth });
     expect(await whoami(lease.value)).toBe('undefined read');
     all.authorization.expireTokens();
@@ -351,9 +391,35 @@ describe.concurrent('a program is known to an authorization server', () => {
     await using all = await guarded({}, { clients });
     await using pool = new ConnectionPool();
     const { issuer } = all.authorization;
-    const auth = { grant: 'client', clientId: 'robot', privateKey: { pem, algorithm }, issuer } as const;
+    const auth = {
+      grant: 'client',
+      clientId: 'robot',
+      privateKey: { pem, algorithm },
+      issuer,
+    } as const;
     await using lease = await pool.acquire({ ...all.config, auth });
     expect(await whoami(lease.value)).toBe('undefined ');
+  });
+
+  it('as itself, beside users of the same server, whose tokens are others', async () => {
+    const clients = [{ id: 'robot', secret: 's3cr3t-of-the-robot' }];
+    await using all = await guarded({}, { clients });
+    await using pool = poolOf(all);
+    const { issuer } = all.authorization;
+    const auth = {
+      grant: 'client',
+      clientId: 'robot',
+      clientSecret: clients[0]!.secret,
+      issuer,
+    } as const;
+    await using robot = await pool.acquire({ ...all.config, auth });
+    await using user = await pool.acquire(all.config);
+    expect(await whoami(robot.value)).toBe('undefined ');
+    expect(await whoami(user.value)).toBe('somebody ');
+    const headers = { Authorization: 'Bearer own' };
+    expect(await failure(pool.acquire({ ...all.config, auth, headers }))).toMatchObject({
+      code: 'invalid-config',
+    });
   });
 
   it('but shows its own credentials only to the issuer that they are for', async () => {
@@ -361,7 +427,11 @@ describe.concurrent('a program is known to an authorization server', () => {
     await using all = await guarded({}, { clients });
     await using other = await authorizationServer({ clients });
     await using pool = new ConnectionPool();
-    const credentials = { grant: 'client', clientId: 'robot', clientSecret: clients[0]!.secret } as const;
+    const credentials = {
+      grant: 'client',
+      clientId: 'robot',
+      clientSecret: clients[0]!.secret,
+    } as const;
     const auth = { ...credentials, issuer: other.issuer };
     const error = await failure(pool.acquire({ ...all.config, auth }));
     expect(error).toMatchObject({ code: 'authorization-failed' });
@@ -404,7 +474,10 @@ describe.concurrent('a login', () => {
       state: expect.stringMatching(/^.{36}$/),
     });
     const [token] = all.authorization.requests.filter(({ endpoint }) => endpoint === 'token');
-    expect(token?.params).toMatchObject({ resource: all.config.url, code_verifier: expect.any(String) });
+    expect(token?.params).toMatchObject({
+      resource: all.config.url,
+      code_verifier: expect.any(String),
+    });
   });
 
   it.each<[AuthorizationMisbehaviour, number]>([
@@ -426,9 +499,12 @@ describe.concurrent('a login', () => {
     await using pool = poolOf(all);
     const error = await failure(pool.acquire(all.config, ann));
     expect(error).toMatchObject({ code: 'authorization-failed' });
-    expect(error.message).toMatch(/^There is no access to http:\/\/127\.0\.0\.1:\d+: [^\n]{10,600}$/);
+    expect(error.message).toMatch(
+      /^There is no access to http:\/\/127\.0\.0\.1:\d+: [^\n]{10,600}$/,
+    );
     expect(all.browser.opened).toHaveLength(pages);
-    if (/^(wrong|no)-(iss|state)/.test(misbehaviour)) expect(all.authorization.tokenRequests()).toBe(0);
+    if (/^(wrong|no)-(iss|state)/.test(misbehaviour))
+      expect(all.authorization.tokenRequests()).toBe(0);
     // The user is not asked again at once, but later.
     await pool.close();
     expect(all.server.executions('whoami')).toBe(0);
@@ -486,7 +562,9 @@ describe.concurrent('a login', () => {
     await using lease = await pool.acquire(all.config, ann);
     all.authorization.revokeAll();
     all.authorization.misbehave('denies');
-    const errors = await Promise.all(Array.from({ length: 20 }, () => failure(whoami(lease.value))));
+    const errors = await Promise.all(
+      Array.from({ length: 20 }, () => failure(whoami(lease.value))),
+    );
     expect(new Set(errors.map(({ message }) => message)).size).toBe(1);
     expect(all.browser.opened).toHaveLength(2);
     all.authorization.misbehave(undefined);
@@ -612,17 +690,26 @@ describe('secrets', () => {
     const clients = [{ id: 'robot', secret: 's3cr3t-of-the-robot' }];
     await using all = await guarded({}, { clients });
     const seen: string[] = [];
-    await using pool = poolOf(all, { onProblem: (problem) => seen.push(inspect(problem, { depth: 9 })) });
-    const log = vi.spyOn(console, 'warn').mockImplementation((...said) => void seen.push(inspect(said)));
+    await using pool = poolOf(all, {
+      onProblem: (problem) => seen.push(inspect(problem, { depth: 9 })),
+    });
+    const log = vi
+      .spyOn(console, 'warn')
+      .mockImplementation((...said) => void seen.push(inspect(said)));
     using _ = { [Symbol.dispose]: () => log.mockRestore() };
     const { issuer } = all.authorization;
-    const auth = { grant: 'client', clientId: 'robot', clientSecret: clients[0]!.secret, issuer } as const;
+    const auth = {
+      grant: 'client',
+      clientId: 'robot',
+      clientSecret: clients[0]!.secret,
+      issuer,
+    } as const;
     const tokens: string[] = [];
     const echoing: typeof fetch = async (input, init) => {
       const token = new Headers(init?.headers).get('authorization');
       if (token !== null) tokens.push(token.replace(/^\w+ /, ''));
       const response = await fetch(input, init);
-      if (response.headers.get('x-echo') !== null || !String(init?.body).includes('whoami')) return response;
+      if (!JSON.stringify(init?.body ?? '').includes('whoami')) return response;
       return new Response(`you sent ${token}`, { status: 418 });
     };
     for (const config of [

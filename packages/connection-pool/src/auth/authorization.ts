@@ -7,7 +7,7 @@ import {
 
 import type { AllowAddress } from '../http/public-address.ts';
 import { covers, union, type Challenge } from './challenge.ts';
-import type { CredentialStore } from './credential-store.ts';
+import type { CredentialKey, CredentialStore } from './credential-store.ts';
 import type { LoginHandler } from './login.ts';
 import type { Dpop } from './renewal.ts';
 
@@ -68,7 +68,9 @@ export class Authorization {
   #loaded: Promise<void> | undefined;
   #tokens: Tokens | undefined;
   #running: { readonly end: Promise<void>; readonly challenge: Challenge } | undefined;
-  #failed: { readonly at: number; readonly challenge: Challenge; readonly error: unknown } | undefined;
+  #failed:
+    | { readonly at: number; readonly challenge: Challenge; readonly error: unknown }
+    | undefined;
   /** The scope that a login was made for last: what is not granted then will not be granted the next time. */
   #wanted: string | undefined;
   #noLoginUntil = 0;
@@ -78,8 +80,6 @@ export class Authorization {
 
   constructor(options: AuthorizationOptions) {
     this.#options = options;
-    const { clientSecret, privateKey } = options.config;
-    for (const secret of [clientSecret, privateKey?.pem]) this.keepSecret(secret);
   }
 
   /** A moment in the order of requests and renewals. */
@@ -89,7 +89,8 @@ export class Authorization {
 
   /** Texts that nobody may see. */
   get secrets(): readonly string[] {
-    return [...this.#secrets];
+    const { clientSecret = '', privateKey } = this.#options.config;
+    return [...this.#secrets, clientSecret, privateKey?.pem ?? ''];
   }
 
   keepSecret(secret: string | undefined): void {
@@ -167,13 +168,24 @@ export class Authorization {
   }
 
   async #load(): Promise<void> {
-    const credentials = await this.#options.store.load(this.#key());
-    this.#take(credentials?.tokens);
+    try {
+      const credentials = await this.#options.store.load(this.#key());
+      this.#take(credentials?.tokens);
+    } catch (error) {
+      this.#loaded = undefined;
+      throw this.#told(error);
+    }
   }
 
-  #key(): { readonly server: string; readonly identity?: string } {
-    const { server, identity } = this.#options;
-    return { server: server.href, ...(identity === undefined ? {} : { identity: identity.id }) };
+  #key(): CredentialKey {
+    const { server, identity, config } = this.#options;
+    const { grant, clientId } = config;
+    const client = [grant === 'user' ? undefined : grant, clientId].filter(Boolean).join(' ');
+    return {
+      server: server.href,
+      ...(identity === undefined ? {} : { identity: identity.id }),
+      ...(client === '' ? {} : { client }),
+    };
   }
 
   #take(tokens: Readonly<Record<string, unknown>> | undefined): void {
@@ -201,7 +213,12 @@ export class Authorization {
     const saved = await options.store.load(this.#key());
     this.#take(saved?.tokens);
     if (this.#isAnswered(challenge)) return;
-    const scope = union(this.#tokens?.scope, this.#wanted, options.config.scopes?.join(' '), challenge.scope);
+    const scope = union(
+      this.#tokens?.scope,
+      this.#wanted,
+      options.config.scopes?.join(' '),
+      challenge.scope,
+    );
     if (challenge.kind === 'scope' && covers(this.#wanted, challenge.scope))
       throw this.wantsMore(challenge.scope);
     const { renew } = await import('./renewal.ts');
@@ -253,10 +270,14 @@ export class Authorization {
     if (this.#options.signal.aborted) return error;
     const { code, details, cause = thrown } = error;
     const isRequired = code === 'authorization-required';
-    return this.#error(isRequired ? 'authorization-required' : 'authorization-failed', said(error), {
-      cause,
-      details: { ...details, neverRan: true },
-    });
+    return this.#error(
+      isRequired ? 'authorization-required' : 'authorization-failed',
+      said(error),
+      {
+        cause,
+        details: { ...details, neverRan: true },
+      },
+    );
   }
 
   #error(
@@ -275,7 +296,9 @@ function said({ message, cause }: PatchbayError): string {
   const faults = Array.isArray(issues) ? (issues as readonly Issue[]) : [];
   const listed = faults.map(({ path = [], message: what = '' }) => `${path.join('.')}: ${what}`);
   const text =
-    faults.length === 0 ? message : `what its authorization server says is malformed: ${listed.join('; ')}`;
+    faults.length === 0
+      ? message
+      : `what its authorization server says is malformed: ${listed.join('; ')}`;
   const line = text.replaceAll(/\s+/g, ' ').trim();
   return line.length > MAX_SAID ? `${line.slice(0, MAX_SAID)} …` : line;
 }

@@ -48,8 +48,10 @@ export class Authorizations {
     objectId: (object: object) => number,
   ): Authorization | undefined {
     const hasOwn = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization');
-    if (hasOwn || !URL.canParse(config.url)) return undefined;
     const { auth = {} } = config;
+    if (hasOwn && config.auth !== undefined)
+      throw invalid(config, 'would never be used: there is an `authorization` in the `headers`.');
+    if (hasOwn || !URL.canParse(config.url)) return undefined;
     check(config, auth);
     // What everybody shares is nobody's own.
     const whose = config.sharing === 'everyone' ? undefined : identity;
@@ -86,12 +88,14 @@ export class Authorizations {
   }
 }
 
+const invalid = (config: HttpServerConfig, what: string): PatchbayError =>
+  new PatchbayError('invalid-config', `The \`auth\` of ${serverName(config)} ${what}`);
+
 function check(config: HttpServerConfig, auth: ServerAuthorization): void {
   const { grant = 'user', clientId, clientSecret, privateKey, issuer, assertion } = auth;
   const hasSecret = clientSecret !== undefined || privateKey !== undefined;
   const need = (is: boolean, what: string) => {
-    if (is) return;
-    throw new PatchbayError('invalid-config', `The \`auth\` of ${serverName(config)} ${what}`);
+    if (!is) throw invalid(config, what);
   };
   need(issuer === undefined || URL.canParse(issuer), 'has an `issuer` that is no URL.');
   need(

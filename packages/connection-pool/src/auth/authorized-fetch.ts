@@ -1,3 +1,4 @@
+import { abortable } from '../pause.ts';
 import type { Authorization, Tokens } from './authorization.ts';
 import type { Challenge } from './challenge.ts';
 
@@ -36,7 +37,7 @@ export function authorizedFetch(
         asked,
       });
       onWait(renewed);
-      await renewed;
+      await abortable(renewed, init?.signal ?? undefined);
       isFresh = true;
     }
   };
@@ -67,8 +68,11 @@ function challengeIn(
   token: string | undefined,
 ): Challenge | undefined {
   if (response.status !== 401 && response.status !== 403) return undefined;
-  const { resourceMetadataUrl: metadataUrl, scope, error } =
-    sdk.extractWWWAuthenticateParams(response);
+  const {
+    resourceMetadataUrl: metadataUrl,
+    scope,
+    error,
+  } = sdk.extractWWWAuthenticateParams(response);
   if (response.status === 401) return { kind: 'token', token, metadataUrl, scope };
   return error === 'insufficient_scope' ? { kind: 'scope', token, metadataUrl, scope } : undefined;
 }

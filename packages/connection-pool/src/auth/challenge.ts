@@ -1,7 +1,7 @@
 /** Why a server did not let a request in. */
-export type Challenge = TokenRefused | ScopeWanted;
-
-interface Challenged {
+export interface Challenge {
+  /** `token`: it is missing, unknown or expired (401). `scope`: it allows too little (403). */
+  readonly kind: 'token' | 'scope';
   /** The token that the request carried. */
   readonly token: string | undefined;
   /** Where the server says that its metadata is. */
@@ -10,17 +10,7 @@ interface Challenged {
   readonly scope: string | undefined;
 }
 
-/** The token is missing, unknown or expired: 401. */
-export interface TokenRefused extends Challenged {
-  readonly kind: 'token';
-}
-
-/** It allows too little: 403. */
-export interface ScopeWanted extends Challenged {
-  readonly kind: 'scope';
-}
-
-export const scopesOf = (scope: string | undefined): readonly string[] =>
+const scopesOf = (scope: string | undefined): readonly string[] =>
   (scope ?? '').split(' ').filter((each) => each !== '');
 
 /** Both, separated by spaces; `undefined` if there is none. */

@@ -4,6 +4,8 @@ export interface CredentialKey {
   readonly server: string;
   /** Whose: the id of an identity. Absent: the program's own. */
   readonly identity?: string;
+  /** As what, where the configuration says it: the kind of grant, if it is not a user's, and the id of the client. */
+  readonly client?: string;
   /** The authorization server that gave them. Absent, when asked for: whichever gave some last. */
   readonly issuer?: string;
 }
@@ -34,11 +36,14 @@ export interface CredentialStore {
 export function memoryCredentials(): CredentialStore {
   const byAsker = new Map<string, Map<string, Credentials>>();
   const working = new Map<string, Promise<unknown>>();
-  const asker = ({ server, identity }: CredentialKey) => JSON.stringify([server, identity ?? '']);
+  const asker = ({ server, identity, client }: CredentialKey) =>
+    JSON.stringify([server, identity ?? '', client ?? '']);
   return {
     load: async (key) => {
       const known = byAsker.get(asker(key));
-      return key.issuer === undefined ? [...(known?.values() ?? [])].at(-1) : known?.get(key.issuer);
+      return key.issuer === undefined
+        ? [...(known?.values() ?? [])].at(-1)
+        : known?.get(key.issuer);
     },
     save: async (key, credentials) => {
       const known = byAsker.get(asker(key)) ?? new Map<string, Credentials>();

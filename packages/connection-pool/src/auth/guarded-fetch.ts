@@ -51,7 +51,7 @@ export class GuardedFetch {
     } catch (error) {
       const { cause } = error as { readonly cause?: unknown };
       const refusal = [error, cause].find((one) => PatchbayError.isInstance(one));
-      if (refusal !== undefined) this.refusal = refusal as PatchbayError;
+      if (refusal !== undefined) this.refusal = refusal;
       throw error;
     }
   };
@@ -99,9 +99,7 @@ export class GuardedFetch {
 async function checkAddresses(url: URL, allow: AllowAddress): Promise<void> {
   const host = url.hostname.replaceAll(/^\[|\]$/g, '');
   const found =
-    isIP(host) === 0
-      ? await lookup(host, { all: true }).catch(() => [])
-      : [{ address: host }];
+    isIP(host) === 0 ? await lookup(host, { all: true }).catch(() => []) : [{ address: host }];
   for (const { address } of found)
     if (!allow(address, host)) throw refused(url, `is inside of a private network (${address})`);
 }

@@ -238,7 +238,10 @@ export class OAuthClient implements OAuthClientProvider {
 }
 
 /** For whom a client is; as the authorization server writes it, if that is the same but for a slash at the end. */
-function stamp(named: string | undefined, issuer: string | undefined): { readonly issuer?: string } {
+function stamp(
+  named: string | undefined,
+  issuer: string | undefined,
+): { readonly issuer?: string } {
   if (named === undefined) return {};
   const bare = (text: string | undefined) => text?.replace(/\/$/, '');
   return { issuer: issuer !== undefined && bare(named) === bare(issuer) ? issuer : named };

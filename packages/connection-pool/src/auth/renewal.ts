@@ -122,8 +122,9 @@ async function byRefresh(flow: RenewalFlow): Promise<Credentials | undefined> {
     });
     return await client.grant({ ...fresh, scope: fresh.scope ?? tokens.scope });
   } catch (error) {
-    if (!sdk.OAuthError.isInstance(error) || !NO_LONGER.has(error.code)) throw error;
-    const isOfClient = error.code !== sdk.OAuthErrorCode.InvalidGrant;
+    const code: string = sdk.OAuthError.isInstance(error) ? error.code : '';
+    if (!NO_LONGER.has(code)) throw error;
+    const isOfClient = CLIENT_UNKNOWN.has(code);
     await store.save(
       { ...key, issuer },
       { issuer, ...(isOfClient || saved?.client === undefined ? {} : { client: saved.client }) },
@@ -132,12 +133,12 @@ async function byRefresh(flow: RenewalFlow): Promise<Credentials | undefined> {
   }
 }
 
-/** What an authorization server says of a refresh token or a client that it does not accept any more. */
+/** What an authorization server says of a client that it does not accept, and what it says of a refresh token. */
+const CLIENT_UNKNOWN: ReadonlySet<string> = new Set(['invalid_client', 'unauthorized_client']);
 const NO_LONGER: ReadonlySet<string> = new Set([
-  sdk.OAuthErrorCode.InvalidGrant,
-  sdk.OAuthErrorCode.InvalidClient,
-  sdk.OAuthErrorCode.UnauthorizedClient,
-  sdk.OAuthErrorCode.InvalidDpopProof,
+  ...CLIENT_UNKNOWN,
+  'invalid_grant',
+  'invalid_dpop_proof',
 ]);
 
 async function byLogin(flow: RenewalFlow): Promise<Credentials> {
@@ -150,7 +151,9 @@ async function byLogin(flow: RenewalFlow): Promise<Credentials> {
       serverUrl: server,
       fetchFn: guarded.fetch,
       ...(scope === undefined ? {} : { scope }),
-      ...(challenge.metadataUrl === undefined ? {} : { resourceMetadataUrl: challenge.metadataUrl }),
+      ...(challenge.metadataUrl === undefined
+        ? {}
+        : { resourceMetadataUrl: challenge.metadataUrl }),
     });
     const back = new URL(await login.visit(visitable(client.authorizationUrl)));
     return await redeem(flow, client, back.searchParams);
@@ -165,7 +168,8 @@ async function redeem(
   client: OAuthClient,
   back: URLSearchParams,
 ): Promise<Credentials> {
-  const { authorizationServerUrl, authorizationServerMetadata: metadata } = client.discoveryState()!;
+  const { authorizationServerUrl, authorizationServerMetadata: metadata } =
+    client.discoveryState()!;
   const [code, iss] = [back.get('code') ?? undefined, back.get('iss') ?? undefined];
   flow.keepSecret(code);
   if (back.get('state') !== client.expectedState)
