@@ -1,4 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { inspect } from 'node:util';
 
 import {
@@ -728,4 +731,51 @@ describe('secrets', () => {
       expect(seen.join('\n')).not.toContain(secret);
     expect(log).not.toHaveBeenCalled();
   });
+});
+
+it('The old transport of HTTP gets in too', async () => {
+  await using authorization = await authorizationServer();
+  const { opened, login } = browserOf(authorization);
+  let stream: ServerResponse | undefined;
+  const old = createServer((request, response) => {
+    const url = `http://${request.headers.host}`;
+    if (request.url?.startsWith('/.well-known/') === true) {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      const metadata = { resource: `${url}/sse`, authorization_servers: [authorization.issuer] };
+      response.end(JSON.stringify(metadata));
+    } else if (authorization.grantOf(request.headers.authorization?.slice(7) ?? '') === undefined) {
+      response.writeHead(401, { 'www-authenticate': 'Bearer' }).end();
+    } else if (request.method === 'GET') {
+      stream = response.writeHead(200, { 'content-type': 'text/event-stream' });
+      stream.write('event: endpoint\ndata: /post\n\n');
+    } else {
+      void text(request).then((body) => {
+        response.writeHead(202).end();
+        const { id, method } = JSON.parse(body) as {
+          readonly id?: number;
+          readonly method: string;
+        };
+        const result = {
+          protocolVersion: '2024-11-05',
+          capabilities: {},
+          serverInfo: { name: 'old', version: '1' },
+        };
+        const answer =
+          method === 'initialize' ? { result } : { error: { code: -32_601, message: 'no' } };
+        if (id !== undefined)
+          stream?.write(
+            `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', id, ...answer })}\n\n`,
+          );
+      });
+    }
+  }).listen(0, '127.0.0.1');
+  await once(old, 'listening');
+  const { port } = old.address() as { readonly port: number };
+  const pool = new ConnectionPool({ authorization: { login } });
+  const lease = await pool.acquire({ type: 'sse', url: `http://127.0.0.1:${port}/sse` });
+  expect(lease.value.info.name).toBe('old');
+  expect(opened).toHaveLength(1);
+  await pool.close();
+  old.closeAllConnections();
+  old.close();
 });

@@ -313,7 +313,7 @@ describe.concurrent('where a server may be', () => {
     await http.client.callTool('any', {});
     rebound = true;
     const error = await failure(http.client.callTool('any', {}));
-    expect(error).toMatchObject({ code: 'authorization-required', details: { neverRan: true } });
+    expect(error).toMatchObject({ code: 'connect-failed', details: { neverRan: true } });
     expect(server.calls()).toBe(1);
   });
 
@@ -327,7 +327,7 @@ describe.concurrent('where a server may be', () => {
     for (const type of ['http', 'sse'] as const) {
       await using pool = new ConnectionPool(fast);
       expect(await failure(pool.acquire({ url: server.url, type }))).toMatchObject({
-        code: 'connect-failed',
+        code: 'authorization-required',
       });
     }
     expect(victim.seen).toEqual([]);

@@ -79,9 +79,10 @@ function challengeIn(
 
 /**
  * Whether somebody waits for the answer, who can be expected to log in for it. Nobody does for the stream of notifications,
- * for an answer to the server, for a good-bye.
+ * for an answer to the server, for a good-bye; but whoever connects waits for the one stream of the old transport.
  */
-function isWaitedFor({ body }: RequestInit = {}): boolean {
+function isWaitedFor({ method: verb = 'GET', headers, body }: RequestInit = {}): boolean {
+  if (verb === 'GET') return !new Headers(headers).has('mcp-protocol-version');
   if (typeof body !== 'string') return false;
   const { id, method } = JSON.parse(body) as { readonly id?: unknown; readonly method?: unknown };
   return id !== undefined && method !== undefined && method !== 'subscriptions/listen';
