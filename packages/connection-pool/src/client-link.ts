@@ -10,7 +10,6 @@ import { requestError } from './request-error.ts';
 import { ResourceWatch } from './resource-watch.ts';
 import { hearNotifications, send, serverInfo } from './sdk-client.ts';
 import { Answerers, answerRequests, wentThere } from './server-requests.ts';
-import { isObject } from './wire-content.ts';
 
 /** A link over a client of the official SDK and a carrier, both of our own making. */
 export class ClientLink implements Link {
@@ -41,8 +40,7 @@ export class ClientLink implements Link {
     this.#events = events;
     this.#answerers = new Answerers(handlers);
     hearNotifications(client, (method, params) => {
-      if (method === 'notifications/message' && isObject(params))
-        this.#answerers.current().log?.(params);
+      if (this.#state === 'connecting') this.#answerers.hear(method, params);
       events.onNotification(method, params);
     });
     answerRequests(client, handlers, this.#answerers);

@@ -74,20 +74,22 @@ export class Answerers {
         asked.set(message.id, asking);
       return send(message, options);
     };
-    const tell = ({ onProgress }: LinkRequest, progress: Progress) => {
+    const telling = (tell: () => void) => {
       try {
-        onProgress(progress);
+        tell();
       } catch (error) {
         transport.onerror?.(error as Error);
       }
     };
     transport.onmessage = (message, extra) => {
+      if ('method' in message) telling(() => this.hear(message.method, message.params));
       if ('method' in message && message.method === 'notifications/progress') {
         const { progressToken, ...progress } = (message.params ?? {}) as Partial<Progress> & {
           readonly progressToken?: unknown;
         };
         const asking = asked.get(progressToken);
-        if (asking !== undefined && isProgress(progress)) return tell(asking, progress);
+        if (asking !== undefined && isProgress(progress))
+          return telling(() => asking.onProgress(progress));
       }
       const id = 'id' in message && !('method' in message) ? message.id : undefined;
       const asking = asked.get(id);
@@ -95,6 +97,12 @@ export class Answerers {
       if (asking === undefined) take?.(message, extra);
       else this.#asking.run(asking, () => take?.(message, extra));
     };
+  }
+
+  /** What a server logs, while it is known during what. */
+  hear(method: string, params: unknown): void {
+    if (method !== 'notifications/message' || !isObject(params)) return;
+    this.current().log?.(params);
   }
 
   current(): ServerRequestHandlers {
