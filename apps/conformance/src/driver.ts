@@ -3,6 +3,8 @@ import { McpServerCapability } from '@patchbay/mcp';
 import type { CompiledView, JsonSchema, Tool } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
 
+import { authOf, login, type AuthorizationContext } from './authorization.ts';
+
 /**
  * The client under test: the referee starts a server for each scenario, and this program with its URL as last argument. It
  * does what an agent does, over pool, capability and view.
@@ -11,7 +13,7 @@ const url = process.argv.at(-1)!;
 const scenario = process.env['MCP_CONFORMANCE_SCENARIO'] ?? '';
 const context = JSON.parse(process.env['MCP_CONFORMANCE_CONTEXT'] ?? '{}') as {
   readonly toolCalls?: readonly { readonly name: string; readonly arguments: unknown }[];
-};
+} & AuthorizationContext;
 
 /** These servers know nothing but tools: what an earlier connect found out stands in for the question what they are. */
 const KNOWN_AS_MODERN: ReadonlySet<string> = new Set([
@@ -36,6 +38,10 @@ function eras(): EraStore {
 await using connections = new ConnectionPool({
   clientInfo: { name: 'patchbay-conformance', version: '0.0.0' },
   eras: eras(),
+  authorization: {
+    login,
+    clientMetadataUrl: 'https://conformance-test.local/client-metadata.json',
+  },
   handlers: {
     elicitation: async () => ({ action: 'accept', content: {} }),
     roots: async () => [],
@@ -49,9 +55,10 @@ await using connections = new ConnectionPool({
 await using registry = new ExtensionRegistry({
   onProblem: ({ code, message }) => console.error(code, message),
 });
+const auth = await authOf(scenario, url, context);
 const server = new McpServerCapability({
   id: 'referee',
-  server: { type: 'http', url },
+  server: { type: 'http', url, ...(auth === undefined ? {} : { auth }) },
   connections,
 });
 registry.register(server);

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 import { refereeNode } from './referee-node.ts';
 
-/** The referee's client scenarios that need no authorization. */
+/** The referee's client scenarios. */
 const SCENARIOS = [
   'initialize',
   'tools_call',
@@ -25,7 +25,42 @@ const SCENARIOS = [
   'sep-2640-client-verify-digest',
   'sep-2640-client-verify-size',
   'sep-2640-client-verify-frontmatter',
+  'auth/metadata-default',
+  'auth/metadata-var1',
+  'auth/metadata-var2',
+  'auth/metadata-var3',
+  'auth/metadata-issuer-mismatch',
+  'auth/2025-03-26-oauth-metadata-backcompat',
+  'auth/2025-03-26-oauth-endpoint-fallback',
+  'auth/resource-mismatch',
+  'auth/authorization-server-migration',
+  'auth/basic-cimd',
+  'auth/pre-registration',
+  'auth/token-endpoint-auth-basic',
+  'auth/token-endpoint-auth-post',
+  'auth/token-endpoint-auth-none',
+  'auth/scope-from-www-authenticate',
+  'auth/scope-from-scopes-supported',
+  'auth/scope-omitted-when-undefined',
+  'auth/scope-step-up',
+  'auth/scope-retry-limit',
+  'auth/offline-access-scope',
+  'auth/offline-access-not-supported',
+  'auth/iss-supported',
+  'auth/iss-not-advertised',
+  'auth/iss-supported-missing',
+  'auth/iss-wrong-issuer',
+  'auth/iss-unexpected',
+  'auth/iss-normalized',
+  'auth/client-credentials-jwt',
+  'auth/client-credentials-basic',
+  'auth/enterprise-managed-authorization',
+  'auth/wif-jwt-bearer',
+  'auth/dpop',
+  'auth/dpop-nonce',
 ];
+/** What the two revisions of MCP require of a client, as the referee puts it together. */
+const REQUIREMENTS = ['2026-07-28', '2025-11-25'];
 /** The referee's mock servers find their own ports. */
 const AT_ONCE = 2;
 
@@ -41,7 +76,8 @@ interface Verdict {
   readonly output: string;
 }
 
-async function judge(node: string, scenario: string, folder: string): Promise<Verdict> {
+/** `what`: the referee's options. What was not checked has not passed. */
+async function judge(node: string, what: readonly string[], folder: string): Promise<Verdict> {
   const child = spawn(
     node,
     [
@@ -50,8 +86,7 @@ async function judge(node: string, scenario: string, folder: string): Promise<Ve
       'client',
       '--command',
       `${JSON.stringify(process.execPath)} ${JSON.stringify(driver)}`,
-      '--scenario',
-      scenario,
+      ...what,
       '-o',
       folder,
     ],
@@ -62,27 +97,37 @@ async function judge(node: string, scenario: string, folder: string): Promise<Ve
     child.on('exit', resolve);
   });
   const [code, out, err] = await Promise.all([ended, text(child.stdout), text(child.stderr)]);
-  return { passed: code === 0, output: `${out}${err}` };
+  const output = `${out}${err}`;
+  return { passed: code === 0 && /(?:Passed|Total): [1-9]/.test(output), output };
 }
 
 const wanted = process.argv.slice(2);
 const scenarios = wanted.length === 0 ? SCENARIOS : wanted;
+const requirements = wanted.length === 0 ? REQUIREMENTS : [];
 const node = await refereeNode();
 const folder = await mkdtemp(join(tmpdir(), 'patchbay-conformance-'));
 let passed = 0;
+let sets = 0;
 try {
   const waiting = [...scenarios];
+  const say = (what: string, verdict: Verdict) => {
+    if (!verdict.passed) console.log(verdict.output.trim());
+    console.log(`${verdict.passed ? 'passed' : 'FAILED'}  ${what}`);
+    return verdict.passed ? 1 : 0;
+  };
   const work = async () => {
     for (let scenario = waiting.shift(); scenario !== undefined; scenario = waiting.shift()) {
-      const verdict = await judge(node, scenario, folder);
-      if (verdict.passed) passed++;
-      else console.log(verdict.output.trim());
-      console.log(`${verdict.passed ? 'passed' : 'FAILED'}  ${scenario}`);
+      const verdict = await judge(node, ['--scenario', scenario], folder);
+      passed += say(scenario, verdict);
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
+  for (const revision of requirements) {
+    const verdict = await judge(node, ['--requirements', revision], folder);
+    sets += say(`everything that MCP ${revision} requires`, verdict);
+  }
 } finally {
   await rm(folder, { recursive: true, force: true });
 }
 console.log(`conformance: ${passed} of ${scenarios.length} scenarios passed`);
-process.exitCode = passed === scenarios.length ? 0 : 1;
+process.exitCode = passed === scenarios.length && sets === requirements.length ? 0 : 1;

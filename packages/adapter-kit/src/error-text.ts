@@ -20,6 +20,8 @@ const ADVICE: ReadonlyMap<string, string> = new Map([
   ['unavailable', 'Go on without it, or try again later.'],
   ['connection-lost', 'Go on without it, or try again later.'],
   ['connect-failed', 'Go on without it, or try again later.'],
+  ['authorization-required', 'Go on without it, and tell the user that it waits for a login.'],
+  ['authorization-failed', 'Go on without it, or try again later.'],
 ]);
 
 /**

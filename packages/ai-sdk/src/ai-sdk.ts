@@ -4,7 +4,13 @@ import {
   createToolValidator,
   type PlanOptions,
 } from '@patchbay/adapter-kit';
-import type { ExtensionView, Problem, Tool as PatchbayTool, TurnView } from '@patchbay/protocols';
+import type {
+  ExtensionView,
+  Problem,
+  ServerRequestHandlers,
+  Tool as PatchbayTool,
+  TurnView,
+} from '@patchbay/protocols';
 import type { ModelMessage, PrepareStepFunction, Tool, ToolSet } from 'ai';
 
 import { userText, type Instructions } from './instructions.ts';
@@ -26,6 +32,8 @@ export interface AiSdkOptions extends PlanOptions {
   readonly strict?: boolean;
   /** Signs of life of a running call become preliminary tool results. Default: false. */
   readonly progress?: boolean;
+  /** Answers to what a server asks in the middle of a call, instead of the pool's. Only what those answer is asked at all. */
+  readonly handlers?: ServerRequestHandlers;
   /** Default: a warning of the process. */
   readonly onProblem?: (problem: Problem) => void;
 }
@@ -86,7 +94,11 @@ export function aiSdk(view: ExtensionView, options: AiSdkOptions = {}): AiSdkExt
     report,
     call: (name, args, messages, call) =>
       inTurn(messages, (turn) =>
-        turn.callTool(name, args, { ...call, approved: isApproved(messages, call.callId ?? '') }),
+        turn.callTool(name, args, {
+          ...call,
+          ...(options.handlers === undefined ? {} : { handlers: options.handlers }),
+          approved: isApproved(messages, call.callId ?? ''),
+        }),
       ),
     needsApproval: async (name, args, { toolCallId, messages }) => {
       // Asked again when the answer is there: it was needed.

@@ -25,4 +25,6 @@ export interface CarrierEvents {
   readonly onDeaf: () => void;
   /** Such messages may have been missed. */
   readonly onGap: () => void;
+  /** A request waits for something that is not the server: a user who has to log in. */
+  readonly onWait: (until: Promise<void>) => void;
 }

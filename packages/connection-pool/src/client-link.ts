@@ -9,7 +9,7 @@ import { redacted, type Redact } from './redact.ts';
 import { requestError } from './request-error.ts';
 import { ResourceWatch } from './resource-watch.ts';
 import { hearNotifications, send, serverInfo } from './sdk-client.ts';
-import { answerRequests } from './server-requests.ts';
+import { Answerers, answerRequests, wentThere } from './server-requests.ts';
 
 /** A link over a client of the official SDK and a carrier, both of our own making. */
 export class ClientLink implements Link {
@@ -20,7 +20,7 @@ export class ClientLink implements Link {
   readonly #ended: Promise<void>;
   #state: 'connecting' | 'open' | 'closing' = 'connecting';
   #lastError: unknown;
-  readonly #underWay = new Set<LinkRequest>();
+  readonly #answerers: Answerers;
   readonly #listening = new AbortController();
   #watch: ResourceWatch | undefined;
   #onIdle: (() => void) | undefined;
@@ -38,12 +38,12 @@ export class ClientLink implements Link {
     this.#carrier = carrier;
     this.#redact = redact;
     this.#events = events;
-    hearNotifications(client, events.onNotification);
-    answerRequests(client, handlers, () => {
-      // A question belongs to a call for certain only while that call is alone.
-      const [only, another] = this.#underWay;
-      return another === undefined ? { ...handlers, ...only?.handlers } : handlers;
+    this.#answerers = new Answerers(handlers);
+    hearNotifications(client, (method, params) => {
+      if (this.#state === 'connecting') this.#answerers.hear(method, params);
+      events.onNotification(method, params);
     });
+    answerRequests(client, handlers, this.#answerers);
     client.onerror = (error) => {
       this.#lastError = error;
     };
@@ -70,6 +70,7 @@ export class ClientLink implements Link {
 
   opened(): void {
     this.#state = 'open';
+    this.#answerers.watch(this.#carrier.transport);
     void listenForLists(this.#client, {
       signal: this.#listening.signal,
       onGap: () => this.tellGap(),
@@ -88,16 +89,30 @@ export class ClientLink implements Link {
     params: Readonly<Record<string, unknown>>,
     options: LinkRequest,
   ): Promise<unknown> {
-    this.#underWay.add(options);
+    const handlers = this.#answerers.of(options);
+    const of = { method, ...(typeof params['name'] === 'string' ? { name: params['name'] } : {}) };
+    const asking: LinkRequest = {
+      ...options,
+      onProgress: (progress) => {
+        options.onProgress(progress);
+        handlers.progress?.(progress, of);
+      },
+    };
     try {
-      const answer = await send(this.#client, method, params, options);
+      const answer = await this.#answerers.during(asking, async () => {
+        try {
+          return await send(this.#client, method, params, asking);
+        } catch (error) {
+          if (!(await wentThere(error, handlers, options.signal))) throw error;
+          return await send(this.#client, method, params, asking);
+        }
+      });
       this.answered++;
       return answer;
     } catch (error) {
       throw this.#meaning(error, options.what);
     } finally {
-      this.#underWay.delete(options);
-      if (this.#underWay.size === 0) this.#onIdle?.();
+      if (this.#answerers.isIdle) this.#onIdle?.();
     }
   }
 
@@ -132,7 +147,7 @@ export class ClientLink implements Link {
   async drain(signal: AbortSignal): Promise<void> {
     this.#listening.abort();
     this.#carrier.retire?.();
-    if (this.#underWay.size === 0) return;
+    if (this.#answerers.isIdle) return;
     const idle = new Promise<void>((resolve) => {
       this.#onIdle = resolve;
     });

@@ -10,6 +10,7 @@ import {
   type StdioServerConfig,
 } from '@patchbay/protocols';
 
+import type { Authorization } from './auth/authorization.ts';
 import type { Carrier, CarrierEvents } from './carrier.ts';
 import { ClientLink } from './client-link.ts';
 import { isHttp, isStdio, serverName } from './connection-key.ts';
@@ -36,6 +37,8 @@ export interface ConnectOptions {
   readonly handlers: ServerRequestHandlers;
   /** Headers for this asker. */
   readonly headers: Readonly<Record<string, string>>;
+  /** How the server lets this asker in, if it asks for that. */
+  readonly authorization: Authorization | undefined;
   /** What the server turned out to be before: it is not asked again. */
   readonly era: RememberedEra;
   /** Whether a process that dies of the first question is started once more. */
@@ -84,12 +87,12 @@ async function connectHttp(
     import('./http/http-carrier.ts'),
   ]);
   httpUrl(config.url);
-  const requests = await requestsOf(config, options);
+  const requests = await requestsOf(sdk, config, options);
   let first: PatchbayError | undefined;
   for (const kind of httpKinds(config)) {
     try {
       const make = (told: CarrierEvents) =>
-        httpCarrier(sdk, config, kind satisfies HttpKind, requests(), told);
+        httpCarrier(sdk, config, kind satisfies HttpKind, requests(told), told);
       return await connectOver(make, sdk, config, options, events);
     } catch (error) {
       // What the newer transport says is nearer to the truth than that the old one does not work either.
@@ -102,15 +105,22 @@ async function connectHttp(
 
 /** How requests are sent: by the program's own `fetch`, by Node's, or by one that looks where they go. */
 async function requestsOf(
+  sdk: Sdk,
   { fetch }: HttpServerConfig,
-  { headers, allowAddress, maxLineBytes: maxBytes }: ConnectOptions,
-): Promise<() => HttpRequests> {
+  { headers, allowAddress, authorization, maxLineBytes: maxBytes }: ConnectOptions,
+): Promise<(told: CarrierEvents) => HttpRequests> {
+  const { authorizedFetch } = await import('./auth/authorized-fetch.ts');
+  const make = (plain: Pick<HttpRequests, 'fetch' | 'close'>, { onWait }: CarrierEvents) => {
+    if (authorization === undefined) return { headers, maxBytes, ...plain };
+    const authorized = authorizedFetch(sdk, plain.fetch, authorization, onWait);
+    return { headers, maxBytes, ...plain, fetch: authorized };
+  };
   if (fetch === undefined && allowAddress !== undefined) {
     const { checkedFetch } = await import('./http/checked-fetch.ts');
-    return () => ({ headers, maxBytes, ...checkedFetch(allowAddress) });
+    return (told) => make(checkedFetch(allowAddress), told);
   }
   const close = async () => undefined;
-  return () => ({ headers, maxBytes, fetch: fetch ?? globalThis.fetch, close });
+  return (told) => make({ fetch: fetch ?? globalThis.fetch, close }, told);
 }
 
 /** As what the server turned out to be before; if it refuses that, as if nothing was known of it. */
@@ -149,24 +159,29 @@ async function attempt(
   events: LinkEvents,
   prior: SdkConnectOptions['prior'],
 ): Promise<Link> {
-  const redact = makeRedactor(config, options.headers);
+  const { authorization } = options;
+  const redact = makeRedactor(config, options.headers, () => authorization?.secrets ?? []);
+  let wait: ((until: Promise<void>) => void) | undefined;
   const carrier = makeCarrier({
     onNoise: (sample) => events.onNoise(redact(sample).slice(0, 200)),
     onDeaf: events.onDeaf,
     onGap: () => link.tellGap(),
+    onWait: (until) => wait?.(until),
   });
-  const client = new sdk.Client(options.clientInfo, clientOptions(options));
+  const client = new sdk.Client(options.clientInfo, clientOptions(config, options));
   const link = new ClientLink(client, carrier, redact, events, options.handlers);
   try {
     await withDeadline(
       { idleMs: options.connectMs, signal: options.signal, what: 'connecting' },
-      ({ signal }) =>
-        client.connect(carrier.transport, {
+      ({ signal, hold }) => {
+        wait = hold;
+        return client.connect(carrier.transport, {
           // The client has timers too; ours decide.
           timeout: MAX_TIMER_MS,
           signal,
           ...(prior === undefined ? {} : { prior }),
-        }),
+        });
+      },
     );
   } catch (cause) {
     const { hasSession = false } = carrier;
@@ -181,13 +196,17 @@ async function attempt(
   return link;
 }
 
-function clientOptions({ connectMs, handlers }: ConnectOptions): ClientOptions {
+function clientOptions(
+  config: ServerConfig,
+  { connectMs, handlers }: ConnectOptions,
+): ClientOptions {
+  // What is left of the time is for an older server that does not answer questions that it does not know. Over HTTP all do.
+  const probeMs = isStdio(config) ? Math.min(PROBE_MS, connectMs / 2) : MAX_TIMER_MS;
   return {
     capabilities: announced(handlers),
     versionNegotiation: {
       mode: 'auto',
-      // What is left of the time is for an older server that does not answer questions that it does not know.
-      probe: { timeoutMs: Math.min(PROBE_MS, connectMs / 2) },
+      probe: { timeoutMs: probeMs },
     },
   };
 }
@@ -199,7 +218,7 @@ function connectError(
   config: StdioServerConfig | HttpServerConfig,
   facts: { readonly stderr?: string },
 ): PatchbayError {
-  const own = PatchbayError.isInstance(thrown) ? thrown : undefined;
+  const own = ownError(thrown);
   const server = serverName(config);
   const said = facts.stderr === undefined ? '' : ` It wrote: ${facts.stderr}`;
   if (own?.code === 'timeout') {
@@ -225,6 +244,14 @@ function connectError(
     `${server} could not be connected: ${reason(cause)}${said}`,
     { cause, details },
   );
+}
+
+/** Ours, or one of ours that the SDK wrapped. */
+function ownError(thrown: unknown): PatchbayError | undefined {
+  if (PatchbayError.isInstance(thrown)) return thrown;
+  const { cause, data } = (thrown ?? {}) as { readonly cause?: unknown; readonly data?: unknown };
+  const inner = cause ?? (data as { readonly cause?: unknown } | undefined)?.cause;
+  return inner === undefined ? undefined : ownError(inner);
 }
 
 function reason(cause: unknown): string {

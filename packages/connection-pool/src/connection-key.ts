@@ -2,6 +2,7 @@ import {
   PatchbayError,
   type AcquireOptions,
   type HttpServerConfig,
+  type ServerAuthorization,
   type ServerConfig,
   type StdioServerConfig,
 } from '@patchbay/protocols';
@@ -20,7 +21,12 @@ export function connectionKey(
   asker: AcquireOptions,
   objectId: (object: object) => number,
 ): string {
-  return JSON.stringify([transportKey(config, headers, objectId), audience(config, asker)]);
+  const { handlers } = config;
+  return JSON.stringify([
+    transportKey(config, headers, objectId),
+    audience(config, asker),
+    handlers === undefined ? 0 : objectId(handlers),
+  ]);
 }
 
 function transportKey(
@@ -32,7 +38,8 @@ function transportKey(
     return ['stdio', config.command, config.args ?? [], sorted(config.env ?? {}), config.cwd ?? ''];
   if (isHttp(config)) {
     const fetchId = config.fetch === undefined ? 0 : objectId(config.fetch);
-    return ['http', config.type ?? '', config.url, sorted(headers), fetchId];
+    const auth = authKey(config.auth, objectId);
+    return ['http', config.type ?? '', config.url, sorted(headers), fetchId, auth];
   }
   if ('client' in config) return ['client', objectId(config.client)];
   throw new PatchbayError('invalid-config', 'A server needs a `command`, a `url` or a `client`.');
@@ -43,6 +50,17 @@ function audience(config: ServerConfig, { scope, identity }: AcquireOptions): re
   if (sharing === 'everyone') return ['everyone'];
   if (sharing === 'session') return ['session', scope?.session ?? '', identity?.id ?? ''];
   return ['identity', identity?.id ?? ''];
+}
+
+/** Two that say the same are the same. Holds secrets. */
+export function authKey(
+  auth: ServerAuthorization | undefined,
+  objectId: (object: object) => number,
+): string {
+  const sorted = Object.entries(auth ?? {}).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify(sorted, (_name, value: unknown) =>
+    typeof value === 'function' ? objectId(value) : value,
+  );
 }
 
 const sorted = (map: Readonly<Record<string, string>>): readonly (readonly [string, string])[] =>

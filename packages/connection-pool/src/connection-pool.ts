@@ -14,6 +14,8 @@ import {
   type TraceListener,
 } from '@patchbay/protocols';
 
+import type { Authorization } from './auth/authorization.ts';
+import { Authorizations, type PoolAuthorization } from './auth/authorizations.ts';
 import type { BackOff, Clock } from './back-off.ts';
 import { connectionKey, isHttp, isStdio, serverName } from './connection-key.ts';
 import { eraMemory, type EraStore } from './era-store.ts';
@@ -46,6 +48,8 @@ export interface PoolOptions {
   readonly allowAddress?: AllowAddress;
   /** Who we say we are. */
   readonly clientInfo?: { readonly name: string; readonly version: string };
+  /** How servers over HTTP that ask for it are given access. Default: only as the `auth` of each says. */
+  readonly authorization?: PoolAuthorization;
   /**
    * Answers to what servers ask. Only what has a handler is announced to them. The handlers of a call are asked instead
    * while it is the only one of its connection.
@@ -85,6 +89,7 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
   /** The connection of an asker whose headers are made for each connect: new headers replace it. */
   readonly #latest = new Map<string, SharedConnection>();
   readonly #host: SharedConnectionHost;
+  readonly #authorizations: Authorizations;
   readonly #endings = new Set<Promise<void>>();
   readonly #objectIds = new WeakMap<object, number>();
   #nextObjectId = 1;
@@ -95,9 +100,16 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
     this.#options = options;
     const maxClients = options.maxClients ?? 20;
     const problem = (one: Problem) => options.onProblem?.(one);
+    const clock = options.clock ?? { now: () => Date.now(), wait: pause };
+    const clientInfo = options.clientInfo ?? { name: 'patchbay', version: '0.0.0' };
+    this.#authorizations = new Authorizations(options.authorization ?? {}, {
+      clientName: clientInfo.name,
+      allowAddress: options.allowAddress,
+      now: () => clock.now(),
+    });
     this.#host = {
       backOff: { ...BACK_OFF, ...options.backOff },
-      clock: options.clock ?? { now: () => Date.now(), wait: pause },
+      clock,
       idleMs: options.idleMs ?? 300_000,
       random: options.random ?? Math.random,
       nextGeneration: () => ++this.#generation,
@@ -105,7 +117,7 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
       thrashing: new Thrashing(maxClients, problem),
       eras: options.eras ?? eraMemory(),
       connectOptions: {
-        clientInfo: options.clientInfo ?? { name: 'patchbay', version: '0.0.0' },
+        clientInfo,
         maxLineBytes: options.maxLineBytes ?? 64 * 1024 * 1024,
         allowAddress: options.allowAddress,
         children: {},
@@ -116,6 +128,7 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
       ended: (connection, end) => {
         for (const map of [this.#connections, this.#latest])
           for (const [key, known] of map) if (known === connection) map.delete(key);
+        this.#authorizations.keepOnly(this.#authorizationsInUse());
         this.#endings.add(end);
         void end.finally(() => this.#endings.delete(end));
       },
@@ -177,6 +190,7 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
 
   /** Ends every connection and every process, with everything that it started. */
   close(): Promise<void> {
+    this.#authorizations.close();
     for (const connection of this.#connections.values()) void connection.close();
     // Also of those that ended a moment ago, for being idle.
     this.#closing ??= Promise.all(this.#endings).then(() => undefined);
@@ -202,7 +216,17 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
     // A renewed token is no other server.
     const hasMadeHeaders = isHttp(config) && typeof config.headers === 'function';
     const asker = hasMadeHeaders ? this.#key(config, {}, options) : key;
-    const made = new SharedConnection(key, config, headers, sha256Hex(asker), this.#host);
+    const authorization = isHttp(config)
+      ? this.#authorizations.for(config, headers, options, (object) => this.#objectId(object))
+      : undefined;
+    const made = new SharedConnection(
+      key,
+      config,
+      headers,
+      sha256Hex(asker),
+      this.#host,
+      authorization,
+    );
     made.claim();
     this.#connections.set(key, made);
     if (hasMadeHeaders) this.#replace(asker, made);
@@ -237,12 +261,18 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
     headers: Readonly<Record<string, string>>,
     options: AcquireOptions,
   ): string {
-    return connectionKey(config, headers, options, (object) => {
-      const known = this.#objectIds.get(object);
-      if (known !== undefined) return known;
-      this.#objectIds.set(object, this.#nextObjectId);
-      return this.#nextObjectId++;
-    });
+    return connectionKey(config, headers, options, (object) => this.#objectId(object));
+  }
+
+  #objectId(object: object): number {
+    const known = this.#objectIds.get(object);
+    if (known !== undefined) return known;
+    this.#objectIds.set(object, this.#nextObjectId);
+    return this.#nextObjectId++;
+  }
+
+  #authorizationsInUse(): ReadonlySet<Authorization | undefined> {
+    return new Set([...this.#connections.values()].map(({ authorization }) => authorization));
   }
 
   /** A process is wanted: ends the one that was used longest ago, rather one that nobody has a lease on. */

@@ -18,6 +18,8 @@ export interface Running {
   readonly signal: AbortSignal;
   /** A sign of life. */
   readonly alive: () => void;
+  /** Time does not count until then. */
+  readonly hold: (until: Promise<unknown>) => void;
 }
 
 /**
@@ -38,14 +40,17 @@ export async function withDeadline<T>(
   const started = performance.now();
   let timer: ReturnType<typeof setTimeout> | undefined;
   let onAbort: (() => void) | undefined;
+  let isOver = false;
   try {
     return await new Promise<T>((resolve, reject) => {
       const end = (error: PatchbayError, reason: string) => {
         reject(error);
         controller.abort(new Error(reason));
       };
+      let held = 0;
       const alive = () => {
         clearTimeout(timer);
+        if (held > 0) return;
         const left = Math.min(idleMs, totalMs - (performance.now() - started), MAX_TIMER_MS);
         timer = setTimeout(
           () => {
@@ -58,12 +63,22 @@ export async function withDeadline<T>(
           Math.max(0, left),
         );
       };
+      const hold = (until: Promise<unknown>) => {
+        held++;
+        clearTimeout(timer);
+        const over = () => {
+          held--;
+          if (!isOver) alive();
+        };
+        until.then(over, over);
+      };
       onAbort = () => end(abortError(), 'cancelled by the caller');
       signal?.addEventListener('abort', onAbort, { once: true });
       alive();
-      run({ signal: controller.signal, alive }).then(resolve, reject);
+      run({ signal: controller.signal, alive, hold }).then(resolve, reject);
     });
   } finally {
+    isOver = true;
     clearTimeout(timer);
     if (onAbort !== undefined) signal?.removeEventListener('abort', onAbort);
   }

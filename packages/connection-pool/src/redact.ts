@@ -13,6 +13,8 @@ export type Redact = (text: string) => string;
 export function makeRedactor(
   config: ServerConfig,
   headers: Readonly<Record<string, string>>,
+  /** Further ones, as they are then. */
+  more: () => readonly string[] = () => [],
 ): Redact {
   const environment = isStdio(config) ? Object.values(config.env ?? {}) : [];
   const { search, searchParams } = new URL(isHttp(config) ? config.url : 'http://none');
@@ -21,15 +23,24 @@ export function makeRedactor(
     ...search.split('&').map((pair) => pair.slice(pair.indexOf('=') + 1)),
   ];
   const tokens = Object.values(headers).flatMap((value) => [value, value.replace(/^\w+\s+/, '')]);
-  const written = [...environment, ...query, ...tokens].flatMap((value) => [
+  const configured = written([...environment, ...query, ...tokens]);
+  return (text) =>
+    [...configured, ...written(more())].reduce(
+      (shown, secret) => shown.replaceAll(secret, '***'),
+      text,
+    );
+}
+
+/** Secrets as they may stand in a text, the longest first. */
+function written(secrets: readonly string[]): readonly string[] {
+  const forms = secrets.flatMap((value) => [
     value,
     JSON.stringify(value).slice(1, -1),
     encodeURIComponent(value),
   ]);
-  const secrets = [...new Set(written)]
+  return [...new Set(forms)]
     .filter((value) => value.length >= MIN_LENGTH)
     .toSorted((a, b) => b.length - a.length);
-  return (text) => secrets.reduce((shown, secret) => shown.replaceAll(secret, '***'), text);
 }
 
 /** The same, with every text in it redacted: a log shows an error with all that it carries along. */

@@ -1,10 +1,21 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+
 import type {
   Client,
   ClientCapabilities,
   CreateMessageResult,
   ElicitResult,
 } from '@modelcontextprotocol/client';
-import { PatchbayError, type ServerRequestHandlers } from '@patchbay/protocols';
+import { PatchbayError, type Progress, type ServerRequestHandlers } from '@patchbay/protocols';
+
+import type { Carrier } from './carrier.ts';
+import type { LinkRequest } from './link.ts';
+import { isObject } from './wire-content.ts';
+
+type Transport = Carrier['transport'];
+
+/** An older server wants a user to have been somewhere first. (MCP 2025-11-25 "URL mode elicitation") */
+const URL_ELICITATION_REQUIRED = -32_042;
 
 /** What is announced to servers: only what has a handler. A capability without one would offer tools that then fail. */
 export function announced(handlers: ServerRequestHandlers): ClientCapabilities {
@@ -18,34 +29,145 @@ export function announced(handlers: ServerRequestHandlers): ClientCapabilities {
 }
 
 /**
- * Lets handlers answer what a server asks, in both eras of the protocol. `current` says whose handlers, at the time of
- * the question.
+ * Who answers what a server asks in the middle of something. It is the call that it asks for: a newer server asks in the
+ * answer to it, one over HTTP in the stream of it. Where that is not known, it is the call that is alone, or all calls if
+ * they have the same handlers. Otherwise, and when no call is under way, it is whoever made the connection.
  */
+export class Answerers {
+  readonly #own: ServerRequestHandlers;
+  readonly #asking = new AsyncLocalStorage<LinkRequest>();
+  readonly #underWay = new Set<LinkRequest>();
+  /** By the id of their message. */
+  readonly #asked = new Map<unknown, LinkRequest>();
+
+  /** `own`: of whoever made the connection. */
+  constructor(own: ServerRequestHandlers) {
+    this.#own = own;
+  }
+
+  get isIdle(): boolean {
+    return this.#underWay.size === 0;
+  }
+
+  /** Sends a request; what the server asks because of it comes back to it. */
+  async during<T>(request: LinkRequest, work: () => Promise<T>): Promise<T> {
+    this.#underWay.add(request);
+    try {
+      return await this.#asking.run(request, work);
+    } finally {
+      this.#underWay.delete(request);
+      for (const [id, asking] of this.#asked) if (asking === request) this.#asked.delete(id);
+    }
+  }
+
+  /**
+   * From now on an answer is read as part of the request that it is for: over stdio a newer server asks in it, too. So is a
+   * sign of life, of which the SDK drops the last one when the answer is right behind it. `transport` is connected.
+   */
+  watch(transport: Transport): void {
+    const { onmessage: take } = transport;
+    const send = transport.send.bind(transport);
+    const asked = this.#asked;
+    transport.send = (message, options) => {
+      const asking = this.#asking.getStore();
+      if (asking !== undefined && 'id' in message && 'method' in message)
+        asked.set(message.id, asking);
+      return send(message, options);
+    };
+    const telling = (tell: () => void) => {
+      try {
+        tell();
+      } catch (error) {
+        transport.onerror?.(error as Error);
+      }
+    };
+    transport.onmessage = (message, extra) => {
+      if ('method' in message) telling(() => this.hear(message.method, message.params));
+      if ('method' in message && message.method === 'notifications/progress') {
+        const { progressToken, ...progress } = (message.params ?? {}) as Partial<Progress> & {
+          readonly progressToken?: unknown;
+        };
+        const asking = asked.get(progressToken);
+        if (asking !== undefined && isProgress(progress))
+          return telling(() => asking.onProgress(progress));
+      }
+      const id = 'id' in message && !('method' in message) ? message.id : undefined;
+      const asking = asked.get(id);
+      asked.delete(id);
+      if (asking === undefined) take?.(message, extra);
+      else this.#asking.run(asking, () => take?.(message, extra));
+    };
+  }
+
+  /** What a server logs, while it is known during what. */
+  hear(method: string, params: unknown): void {
+    if (method !== 'notifications/message' || !isObject(params)) return;
+    this.current().log?.(params);
+  }
+
+  current(): ServerRequestHandlers {
+    const asking = this.#asking.getStore();
+    if (asking !== undefined && this.#underWay.has(asking)) return this.of(asking);
+    const [one] = this.#underWay;
+    const agree = [...this.#underWay].every(({ handlers }) => handlers === one?.handlers);
+    return one !== undefined && agree ? this.of(one) : this.#own;
+  }
+
+  of({ handlers }: LinkRequest): ServerRequestHandlers {
+    return { ...this.#own, ...handlers };
+  }
+}
+
+/** Lets handlers answer what a server asks, in both eras of the protocol, and hear what it logs. */
 export function answerRequests(
   client: Client,
   handlers: ServerRequestHandlers,
-  current: () => ServerRequestHandlers,
+  answerers: Answerers,
 ): void {
   if (handlers.elicitation !== undefined) {
     client.setRequestHandler('elicitation/create', async ({ params }, { mcpReq }) => {
-      const answer = await current().elicitation?.(params, mcpReq.signal);
+      const answer = await answerers.current().elicitation?.(params, mcpReq.signal);
       return answered(answer) as ElicitResult;
     });
   }
   if (handlers.sampling !== undefined) {
     client.setRequestHandler('sampling/createMessage', async ({ params }, { mcpReq }) => {
-      const answer = await current().sampling?.(params, mcpReq.signal);
+      const answer = await answerers.current().sampling?.(params, mcpReq.signal);
       return answered(answer) as CreateMessageResult;
     });
   }
   if (handlers.roots !== undefined) {
     client.setRequestHandler('roots/list', async (_request, { mcpReq }) => ({
-      roots: [...((await current().roots?.(mcpReq.signal)) ?? [])],
+      roots: [...((await answerers.current().roots?.(mcpReq.signal)) ?? [])],
     }));
   }
 }
 
+const isProgress = (value: Partial<Progress>): value is Progress =>
+  typeof value.progress === 'number';
+
 function answered(answer: unknown): unknown {
   if (answer !== undefined) return answer;
   throw new PatchbayError('not-supported', 'Nobody here answers this request.');
+}
+
+/**
+ * Whether the request that failed so may be sent again, because a user agreed to go where the server wants one to have been
+ * first. It was refused for that alone.
+ */
+export async function wentThere(
+  error: unknown,
+  handlers: ServerRequestHandlers,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { code, data } = (error ?? {}) as { readonly code?: unknown; readonly data?: unknown };
+  if (code !== URL_ELICITATION_REQUIRED || handlers.elicitation === undefined) return false;
+  const wanted = isObject(data) && Array.isArray(data['elicitations']) ? data['elicitations'] : [];
+  for (const one of wanted as readonly unknown[]) {
+    const answer = isObject(one)
+      ? await handlers.elicitation({ ...one, mode: 'url' }, signal)
+      : undefined;
+    if (answer?.['action'] !== 'accept') return false;
+  }
+  return wanted.length > 0;
 }

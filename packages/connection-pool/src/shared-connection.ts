@@ -10,6 +10,7 @@ import {
   type TraceListener,
 } from '@patchbay/protocols';
 
+import type { Authorization } from './auth/authorization.ts';
 import type { BackOff, Clock } from './back-off.ts';
 import { isStdio, serverName } from './connection-key.ts';
 import { connect, type ConnectOptions } from './connect.ts';
@@ -56,6 +57,8 @@ export class SharedConnection {
   readonly key: string;
   readonly config: ServerConfig;
   readonly #headers: Readonly<Record<string, string>>;
+  /** How the server lets its askers in. */
+  readonly authorization: Authorization | undefined;
   readonly #host: SharedConnectionHost;
   readonly #listeners = new Set<(method: string, params: unknown) => void>();
   #link: Link | undefined;
@@ -95,11 +98,13 @@ export class SharedConnection {
     headers: Readonly<Record<string, string>>,
     eraKey: string,
     host: SharedConnectionHost,
+    authorization: Authorization | undefined,
   ) {
     this.key = key;
     this.config = config;
     this.#headers = headers;
     this.#host = host;
+    this.authorization = authorization;
     this.#health = new Health(config, host.backOff, host.random, host.clock);
     const now = () => host.clock.now();
     this.#era = new RememberedEra(host.eras, eraKey, isStdio(config), now, (cause) => {
@@ -361,6 +366,8 @@ export class SharedConnection {
           ...connectOptions,
           connectMs,
           headers: this.#headers,
+          authorization: this.authorization,
+          handlers: { ...connectOptions.handlers, ...this.config.handlers },
           era: this.#era,
           respawn: this.#respawn,
           signal,
@@ -485,6 +492,8 @@ function mayPass({ code, details }: PatchbayError): boolean {
     status !== 403 &&
     code !== 'pool-exhausted' &&
     code !== 'invalid-config' &&
+    code !== 'authorization-required' &&
+    code !== 'authorization-failed' &&
     errno !== 'ENOENT'
   );
 }

@@ -327,7 +327,7 @@ describe.concurrent('where a server may be', () => {
     for (const type of ['http', 'sse'] as const) {
       await using pool = new ConnectionPool(fast);
       expect(await failure(pool.acquire({ url: server.url, type }))).toMatchObject({
-        code: 'connect-failed',
+        code: 'authorization-required',
       });
     }
     expect(victim.seen).toEqual([]);

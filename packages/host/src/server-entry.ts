@@ -2,7 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 
-import type { Problem, ServerConfig, ToolDefinition } from '@patchbay/protocols';
+import type {
+  Problem,
+  ServerAuthorization,
+  ServerConfig,
+  ToolDefinition,
+} from '@patchbay/protocols';
 import { z } from 'zod';
 
 import { expand, type Placeholders, type Values } from './expand.ts';
@@ -23,6 +28,23 @@ export interface McpServerEntry {
   readonly cwd?: string | undefined;
   readonly url?: string | undefined;
   readonly headers?: Readonly<Record<string, string | number | boolean>> | undefined;
+  /** How a user logs in to a server that asks for it. `false`, or nothing, is the same as `{}`: as the server says. */
+  readonly oauth?:
+    | false
+    | {
+        /** As the authorization server knows this program. Without it the program registers itself. */
+        readonly clientId?: string | undefined;
+        /** Needs the `issuer` that it is for. */
+        readonly clientSecret?: string | undefined;
+        readonly issuer?: string | undefined;
+        /** What to ask for beside what the server wants; as a text, separated by spaces. */
+        readonly scopes?: readonly string[] | string | undefined;
+        /** As `scopes`. */
+        readonly scope?: string | undefined;
+        /** The port that a browser comes back to, where one was registered. */
+        readonly callbackPort?: number | undefined;
+      }
+    | undefined;
   /** Off: listed, never started. */
   readonly disabled?: boolean | undefined;
   /** `false` is the same as `disabled: true`; off wins. */
@@ -142,6 +164,22 @@ const entryShape = z.object({
   headers: texts
     .optional()
     .describe('Sent with every request. ${VAR}, ${VAR:-default} and ${input:id} are expanded.'),
+  oauth: z
+    .union([
+      z.literal(false),
+      z.object({
+        clientId: z.string().min(1).optional(),
+        clientSecret: z.string().min(1).optional(),
+        issuer: z.string().min(1).optional(),
+        scopes: z.union([names, z.string()]).optional(),
+        scope: z.string().optional(),
+        callbackPort: z.number().int().min(1).max(65_535).optional(),
+      }),
+    ])
+    .optional()
+    .describe(
+      'How a user logs in, where the server asks for it. ${VAR} and ${input:id} are expanded.',
+    ),
   disabled: z.boolean().optional().describe('Off: listed, never started.'),
   enabled: z.boolean().optional().describe('false is the same as disabled: true; off wins.'),
   required: z.boolean().optional().describe('host.ready() fails without it.'),
@@ -186,7 +224,7 @@ export const EntrySchema: z.ZodType<Entry, McpServerEntry> = entryShape;
 
 const ENTRY_KEYS = Object.keys(entryShape.shape);
 /** What else clients write into an entry, so that it is not taken for a slip of the pen. */
-const FOREIGN_KEYS = ['oauth', 'description', 'timeout', 'dev', 'name', 'alwaysAllow', 'trust'];
+const FOREIGN_KEYS = ['description', 'timeout', 'dev', 'name', 'alwaysAllow', 'trust'];
 
 /** Reads one entry. A broken one disables itself and says why; nothing is thrown, nothing is started. */
 export async function readServerEntry(
@@ -300,8 +338,10 @@ async function toConfig(
     return complete ? config : undefined;
   }
   if (url !== undefined && entry.type !== 'stdio') {
+    const auth = await toAuth(entry.oauth, fill, failed);
     const config: ServerConfig = {
       ...options,
+      ...(auth === undefined ? {} : { auth }),
       ...(entry.type === 'sse' ? { type: 'sse' as const } : {}),
       ...(entry.type !== undefined && entry.type !== 'sse' ? { type: 'http' as const } : {}),
       url: await fill(['url'], url),
@@ -323,6 +363,33 @@ async function variablesOf(file: string, fail: Fail): Promise<Readonly<Record<st
     fail(['envFile'], `envFile ${file} cannot be read (${(error as NodeJS.ErrnoException).code})`);
     return {};
   }
+}
+
+/** `undefined`: nothing but what the server says. */
+async function toAuth(
+  oauth: Entry['oauth'],
+  fill: (field: readonly string[], text: string) => Promise<string>,
+  fail: Fail,
+): Promise<ServerAuthorization | undefined> {
+  if (oauth === undefined || oauth === false) return undefined;
+  const { clientId, clientSecret, issuer, scope = '', callbackPort } = oauth;
+  const { scopes = scope } = oauth;
+  const wanted = typeof scopes === 'string' ? scopes.split(/\s+/).filter(Boolean) : scopes;
+  if (clientSecret !== undefined && issuer === undefined)
+    fail(
+      ['oauth', 'clientSecret'],
+      'oauth.clientSecret needs oauth.issuer, the authorization server that it is for: the server could have it sent anywhere',
+    );
+  const filled = async (field: string, text: string | undefined) =>
+    text === undefined ? {} : { [field]: await fill(['oauth', field], text) };
+  const auth: ServerAuthorization = {
+    ...(await filled('clientId', clientId)),
+    ...(await filled('clientSecret', clientSecret)),
+    ...(await filled('issuer', issuer)),
+    ...(wanted.length === 0 ? {} : { scopes: wanted }),
+    ...(callbackPort === undefined ? {} : { callbackPort }),
+  };
+  return Object.keys(auth).length === 0 ? undefined : auth;
 }
 
 function toTimeouts(given: NonNullable<Entry['timeouts']>): NonNullable<ServerConfig['timeouts']> {

@@ -64,11 +64,52 @@ describe('files in the shapes that clients document', () => {
     });
     expect(configOf(loaded, 'events')).toMatchObject({ type: 'sse' });
     expect(configOf(loaded, 'db')).toBeUndefined();
-    expect(configOf(loaded, 'login')).toBeDefined();
+    expect(http(loaded, 'login').auth).toEqual({ callbackPort: 8080 });
     expect(loaded.problems).toMatchObject([
       { source: 'db', code: 'env-missing', file: join(root, '.mcp.json'), line: 10 },
     ]);
     expect(said(loaded)[0]).toContain('args.3 needs DSN, which is not set');
+  });
+
+  it('how a user logs in: as whom, for what, and whom a secret is for', async () => {
+    await write(
+      '.mcp.json',
+      `{
+  "mcpServers": {
+    "known": {
+      "url": "https://a.example.com/mcp",
+      "oauth": { "clientId": "\${CLIENT}", "scopes": ["read", "write"], "callbackPort": 8080 }
+    },
+    "spaced": { "url": "https://b.example.com/mcp", "oauth": { "scope": "read  write" } },
+    "none": { "url": "https://c.example.com/mcp", "oauth": false },
+    "secret": {
+      "url": "https://d.example.com/mcp",
+      "oauth": { "clientId": "app", "clientSecret": "\${SECRET}", "issuer": "https://login.example.com" }
+    },
+    "loose": {
+      "url": "https://e.example.com/mcp",
+      "oauth": { "clientId": "app", "clientSecret": "\${SECRET}" }
+    }
+  }
+}`,
+    );
+    const loaded = await loader({ CLIENT: 'app', SECRET: 'shhh-secret' }).load();
+    expect(http(loaded, 'known').auth).toEqual({
+      clientId: 'app',
+      scopes: ['read', 'write'],
+      callbackPort: 8080,
+    });
+    expect(http(loaded, 'spaced').auth).toEqual({ scopes: ['read', 'write'] });
+    expect(http(loaded, 'none').auth).toBeUndefined();
+    expect(http(loaded, 'secret').auth).toEqual({
+      clientId: 'app',
+      clientSecret: 'shhh-secret',
+      issuer: 'https://login.example.com',
+    });
+    expect(configOf(loaded, 'loose')).toBeUndefined();
+    expect(loaded.problems).toMatchObject([{ source: 'loose', code: 'invalid-config', line: 15 }]);
+    expect(said(loaded)[0]).toContain('oauth.issuer');
+    expect(said(loaded)[0]).not.toContain('shhh-secret');
   });
 
   it('VS Code: servers, inputs that are asked for once, the folder of the workspace, a file of variables', async () => {

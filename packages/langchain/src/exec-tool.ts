@@ -1,7 +1,7 @@
 import { DynamicStructuredTool } from '@langchain/core/tools';
 import type { ToolMessage } from '@langchain/core/messages';
 import type { ToolValidator } from '@patchbay/adapter-kit';
-import type { Progress, TurnView } from '@patchbay/protocols';
+import type { Progress, ServerRequestHandlers, TurnView } from '@patchbay/protocols';
 
 import { callAsking, type Interrupt } from './approval.ts';
 import { bubbleUp } from './control-flow.ts';
@@ -15,6 +15,8 @@ import {
 /** How the calls of one adapter are made. */
 export interface ExecSettings extends ResultSettings {
   readonly validator: ToolValidator;
+  /** See `LangchainOptions.handlers`. */
+  readonly handlers?: ServerRequestHandlers | undefined;
 }
 
 /** Where a call comes from. */
@@ -46,7 +48,7 @@ export function execTool(
 ): DynamicStructuredTool {
   const { name, id } = call;
   const { turn, interrupt, writer } = origin;
-  const { validator } = settings;
+  const { validator, handlers } = settings;
   const ids = id === undefined ? {} : { callId: id };
   const onProgress = (progress: Progress) =>
     writer?.({
@@ -67,6 +69,7 @@ export function execTool(
         ...(signal === undefined ? {} : { signal }),
         onProgress,
         validator,
+        ...(handlers === undefined ? {} : { handlers }),
       };
       try {
         const result = await callAsking(turn, { name, args }, options, interrupt);

@@ -1,5 +1,5 @@
 import { createProblemReport } from '@patchbay/adapter-kit';
-import type { ExtensionView, Problem, Scope } from '@patchbay/protocols';
+import type { ExtensionView, Problem, Scope, ServerRequestHandlers } from '@patchbay/protocols';
 import { createMiddleware, type AgentMiddleware } from 'langchain';
 
 import { makeExecSettings } from './exec-settings.ts';
@@ -27,6 +27,8 @@ export interface LangchainOptions {
    * does without middleware. `throw`: the run ends, as it does beside any other middleware that wraps tool calls.
    */
   readonly ownToolErrors?: 'to-model' | 'throw';
+  /** Answers to what a server asks in the middle of a call, instead of the pool's. Only what those answer is asked at all. */
+  readonly handlers?: ServerRequestHandlers;
   /**
    * Told once of each thing that is not as its author meant it: a name that is taken, a schema that cannot be used, a part
    * of a result that cannot be shown. Default: the first one of each source is a process warning.
@@ -62,7 +64,7 @@ export function langchain(view: ExtensionView, options: LangchainOptions = {}): 
     ownToolErrors: options.ownToolErrors ?? 'to-model',
     faceOf: makeFaces(report),
     offered: new Set<string>(),
-    exec: makeExecSettings(report, options.maxResultChars),
+    exec: { ...makeExecSettings(report, options.maxResultChars), handlers: options.handlers },
   } as const;
   const name = middlewareName(view.scope, options.name);
   const turn = createMiddleware({

@@ -4,6 +4,7 @@ import type { CommandArgument } from './command-resource.ts';
 import type { ResourceEntry, ResourceTemplate } from './mcp-resource.ts';
 import type { Problem } from './problem.ts';
 import type { Identity, Scope } from './scope.ts';
+import type { ServerAuthorization } from './server-authorization.ts';
 import type { Progress, ToolDefinition, ToolResult } from './tool.ts';
 
 /** What every kind of server configuration has. */
@@ -28,6 +29,8 @@ export interface ServerOptions {
   };
   /** `safe` (default): a call is sent again only if it provably never ran, or is annotated read-only or idempotent. */
   readonly replay?: 'safe' | 'always' | 'never';
+  /** Answers to what this server asks, instead of those of whoever connects. Others make another connection. */
+  readonly handlers?: ServerRequestHandlers;
 }
 
 /** A server that runs as a child process. */
@@ -52,6 +55,8 @@ export interface HttpServerConfig extends ServerOptions {
         identity: Identity | undefined,
       ) => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>);
   readonly fetch?: typeof globalThis.fetch;
+  /** How to get access where the server asks for it (HTTP 401). Not with an `authorization` among the headers. */
+  readonly auth?: ServerAuthorization;
 }
 
 /**
@@ -204,17 +209,32 @@ export interface McpClient {
   onNotification(listener: (method: string, params: unknown) => void): () => void;
 }
 
-/** Answers to what a server may ask. Only what has a handler is announced to servers. Shapes as MCP defines them. */
+/**
+ * Answers to what a server may ask, and ears for what it tells. Shapes as MCP defines them. Only what has a handler where the
+ * connection is made (whoever connects, or the server's own) is announced to servers. The handlers of a call are asked
+ * instead, for what was announced, where it is certain that the server asks for the sake of that call.
+ */
 export interface ServerRequestHandlers {
+  /**
+   * Asks a user: `params` has `mode` `form` (or none) with a `requestedSchema`, or `mode` `url` with a `url` that is to be
+   * shown whole before anybody opens it. Answers `{ action: 'accept', content }`, `decline`, or `cancel`; defaults of the
+   * schema are filled in.
+   */
   elicitation?(
     params: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
   ): Promise<Readonly<Record<string, unknown>>>;
+  /** Asks a model. (Deprecated in MCP since 2026-07-28) */
   sampling?(
     params: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
   ): Promise<Readonly<Record<string, unknown>>>;
+  /** Which folders it may work in. (Deprecated in MCP since 2026-07-28) */
   roots?(signal: AbortSignal): Promise<readonly { readonly uri: string; readonly name?: string }[]>;
+  /** What the server logs: `level`, `logger`, `data`. Text of others. */
+  log?(entry: Readonly<Record<string, unknown>>): void;
+  /** A sign of life of any request; that of a call is told to its own `onProgress` too. */
+  progress?(progress: Progress, of: { readonly method: string; readonly name?: string }): void;
 }
 
 /** Makes a capability of a server's configuration. How a skill that embeds servers gets them, without knowing MCP. */

@@ -30,6 +30,8 @@ export type PatchbayCode =
   | 'unavailable'
   | 'identity-required'
   | 'identity-mismatch'
+  | 'authorization-required'
+  | 'authorization-failed'
   | 'pool-exhausted'
   | 'not-supported'
   | 'protocol-error'

@@ -96,6 +96,7 @@ export {
   type RegistrationScope,
   type Scope,
 } from './scope.ts';
+export type { AssertionRequest, ServerAuthorization } from './server-authorization.ts';
 export { sha256Hex } from './sha256.ts';
 export type {
   ActiveSkill,

@@ -21,7 +21,7 @@ export interface ScriptedPrompt {
 
 /**
  * Answers a request for one method: its result, or `undefined` for no answer at all. What it throws is a JSON-RPC error, with
- * the `code` of what was thrown if that is a number. `usual` is what the server would have answered.
+ * the `code` of what was thrown if that is a number, and its `data`. `usual` is what the server would have answered.
  */
 export type ScriptedMethod = (
   params: Readonly<Record<string, unknown>>,
@@ -148,7 +148,8 @@ export class ScriptedSession {
     } catch (error) {
       const { code } = error as { readonly code?: unknown };
       const rpcCode = typeof code === 'number' ? code : INTERNAL;
-      wire.send({ jsonrpc: '2.0', id, error: { code: rpcCode, message: String(error) } });
+      const data = (error as { readonly data?: unknown } | undefined)?.data;
+      wire.send({ jsonrpc: '2.0', id, error: { code: rpcCode, message: String(error), data } });
     }
     return true;
   }

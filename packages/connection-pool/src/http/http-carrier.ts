@@ -99,10 +99,24 @@ function sseCarrier(
   { headers, fetch, maxBytes, close }: HttpRequests,
 ): Carrier {
   const tooLong = () => new Error(`a message of the server is longer than ${maxBytes} bytes`);
+  let failure: unknown;
   const transport = new sdk.SSEClientTransport(url, {
     requestInit: { headers: { ...headers } },
-    fetch: async (input, init) => limited(await fetch(input, init), maxBytes, tooLong),
+    fetch: async (input, init) => {
+      try {
+        return limited(await fetch(input, init), maxBytes, tooLong);
+      } catch (error) {
+        failure = error;
+        throw error;
+      }
+    },
   });
+  const start = transport.start.bind(transport);
+  transport.start = () =>
+    start().catch((error: unknown) => {
+      // It knows only the text of what stopped it.
+      throw PatchbayError.isInstance(failure) ? failure : error;
+    });
   let handler: ((error: Error) => void) | undefined;
   Object.defineProperty(transport, 'onerror', {
     get: () => handler,
