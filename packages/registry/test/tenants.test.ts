@@ -180,7 +180,7 @@ describe('claude-code-89207: which of one name', () => {
   it(`the same one wins in every list and every look-up, in whatever order they are loaded (SEED=${seed})`, async () => {
     const pick = random(seed);
     for (let round = 0; round < 20; round++) {
-      await using registry = new ExtensionRegistry();
+      await using registry = new ExtensionRegistry({ onProblem: () => undefined });
       const order = sources
         .map((source) => ({ source, at: pick(1_000) }))
         .toSorted((a, b) => a.at - b.at);
