@@ -44,6 +44,8 @@ const DEFAULTS = {
 };
 /** After 'exit' the last answer may still be in the pipe: read until it is quiet for so long, or for so long in all. */
 const AFTER_EXIT = { quietMs: 100, atMostMs: 1_000 };
+/** How long the end of a server that closed its input is waited for. */
+const CLOSED_INPUT_MS = 300;
 const PROBE = 'server/discover';
 /** How much of a line that is no message is handed on, in characters. */
 const SAMPLE = 2_000;
@@ -80,6 +82,10 @@ export class StdioTransport {
   #probe: JsonRpcMessage['id'];
   #sentOther = false;
   #respawned = false;
+  /** How it ended by itself. */
+  #ended: PatchbayError | undefined;
+  /** Who waits for its end, or for its next start. */
+  readonly #waiting: (() => void)[] = [];
 
   constructor(options: StdioOptions) {
     this.#options = { ...DEFAULTS, ...options };
@@ -129,13 +135,7 @@ export class StdioTransport {
     return new Promise((resolve, reject) => {
       stdin.write(line, (cause) => {
         if (cause == null) resolve();
-        else
-          reject(
-            new PatchbayError('connection-lost', 'The server closed its input.', {
-              cause,
-              details: { inputClosed: true },
-            }),
-          );
+        else this.#unwritten(cause).then(resolve, reject);
       });
     });
   }
@@ -147,6 +147,20 @@ export class StdioTransport {
   close(graceMs: number = this.#options.graceMs): Promise<void> {
     this.#closing ??= this.#close(graceMs);
     return this.#closing;
+  }
+
+  /** Nothing could be written. Mostly the server has ended, which is seen a moment later, with what it said of it. */
+  async #unwritten(cause: Error): Promise<void> {
+    const wasRespawned = this.#respawned;
+    const ended = new Promise<void>((resolve) => this.#waiting.push(resolve));
+    await within(ended, CLOSED_INPUT_MS);
+    // Started again: the question was answered for it.
+    if (this.#respawned !== wasRespawned) return;
+    const { message, details = {} } = this.#ended ?? { message: 'The server closed its input.' };
+    throw new PatchbayError('connection-lost', message, {
+      cause,
+      details: { ...details, inputClosed: true },
+    });
   }
 
   async #spawn(): Promise<void> {
@@ -245,6 +259,7 @@ export class StdioTransport {
   #startAgain(id: JsonRpcMessage['id'], code: number | null, signal: NodeJS.Signals | null): void {
     this.#probe = undefined;
     this.#respawned = true;
+    this.#tellWaiting();
     this.#spawn().then(
       () =>
         this.#deliver({
@@ -265,13 +280,17 @@ export class StdioTransport {
     for (const stream of [child?.stdin, child?.stdout, child?.stderr]) stream?.destroy();
     if (!asked) {
       const how = signal === null ? `with code ${code}` : `by ${signal}`;
-      this.onerror?.(
-        new PatchbayError('connection-lost', `The server ended ${how}.`, {
-          details: { exitCode: code, signal },
-        }),
-      );
+      this.#ended = new PatchbayError('connection-lost', `The server ended ${how}.`, {
+        details: { exitCode: code, signal },
+      });
+      this.onerror?.(this.#ended);
     }
     this.onclose?.();
+    this.#tellWaiting();
+  }
+
+  #tellWaiting(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
   async #close(graceMs: number): Promise<void> {
