@@ -105,7 +105,7 @@ describe('the demo as a program', () => {
     expect(foldersIn(output).filter(existsSync)).toEqual([]);
   });
 
-  it.each(['2. What is plugged in', 'calls activate_skill', 'the next step sees'])(
+  it.each(['2. What is plugged in', 'the next step sees'])(
     'ends cleanly when it is interrupted at "%s"',
     async (point) => {
       let interrupted = false;

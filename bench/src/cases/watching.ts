@@ -149,7 +149,11 @@ function startCases(skills: number, once: boolean): readonly Case[] {
 function editCase(skills: number): Case {
   const timed = async (visible: Promise<void>): Promise<Cost> => {
     const before = performance.now();
+    const late = setTimeout(() => {
+      throw new Error('An edit was not seen within 10 s.');
+    }, 10_000);
     await visible;
+    clearTimeout(late);
     return { value: performance.now() - before };
   };
   const own = { tree: undefined as Tree | undefined, end: new AbortController(), edit: 0 };

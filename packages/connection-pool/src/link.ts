@@ -44,6 +44,8 @@ export interface LinkRequest {
   readonly handlers?: ServerRequestHandlers | undefined;
   /** The tool that is called, where some of its arguments are sent as headers too. */
   readonly tool?: ToolDefinition | undefined;
+  /** Somebody listens to its progress. */
+  readonly attended?: boolean;
   readonly onProgress: (params: {
     readonly progress: number;
     readonly total?: number;

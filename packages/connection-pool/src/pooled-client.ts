@@ -248,6 +248,7 @@ export class PooledClient implements McpClient {
             what: deadline.what,
             handlers,
             tool,
+            attended: onProgress !== undefined,
             onProgress: (progress) => {
               alive();
               onProgress?.(progress);

@@ -53,7 +53,10 @@ export class Answerers {
   async during<T>(request: LinkRequest, work: () => Promise<T>): Promise<T> {
     this.#underWay.add(request);
     try {
-      return await this.#asking.run(request, work);
+      // Following a request costs every promise of the program a little (Node 20): only where somebody is told by it.
+      const isFollowed =
+        request.attended === true || [this.#own, request.handlers ?? {}].some(isAny);
+      return await (isFollowed ? this.#asking.run(request, work) : work());
     } finally {
       this.#underWay.delete(request);
       for (const [id, asking] of this.#asked) if (asking === request) this.#asked.delete(id);
@@ -142,6 +145,8 @@ export function answerRequests(
     }));
   }
 }
+
+const isAny = (handlers: ServerRequestHandlers): boolean => Object.keys(handlers).length > 0;
 
 const isProgress = (value: Partial<Progress>): value is Progress =>
   typeof value.progress === 'number';

@@ -77,7 +77,9 @@ describe.concurrent('a server', () => {
     const big = 'x'.repeat(1_000_000);
     const calls = Array.from({ length: 10 }, () => lease.value.callTool('any', { big }));
     const settled = Promise.allSettled(calls);
-    await vi.waitFor(() => expect(pool.inspect()[0]).toMatchObject({ calls: 10 }));
+    await vi.waitFor(() =>
+      expect(pool.inspect()[0]).toMatchObject({ calls: 10, pid: expect.any(Number) }),
+    );
     process.kill(pool.inspect()[0]!.pid!, 'SIGKILL');
     const codes = (await settled).map((one) => one.status === 'rejected' && one.reason.code);
     expect(new Set(codes)).toEqual(new Set(['outcome-unknown']));
