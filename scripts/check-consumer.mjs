@@ -60,7 +60,7 @@ async function checkPackage(name, { work, tarballs, paths }) {
   const project = join(work, name.slice(OURS.length));
   const alone = { [name]: `file:${paths.get(name)}`, ...peersOf(name, { optional: false }) };
   const entries = Object.keys(packages.get(name)?.manifest.exports ?? {})
-    .filter((key) => key !== './package.json')
+    .filter((key) => !key.endsWith('.json')) // data
     .map((key) => name + key.slice(1));
   const optional = peersOf(name, { optional: true });
 
