@@ -26,7 +26,7 @@ describe('a server', () => {
     );
     const { items, problems } = await lease.value.listTools();
     expect(items).toHaveLength(8);
-    expect(problems).toMatchObject([{ message: expect.stringContaining('no end') }]);
+    expect(problems).toMatchObject([{ message: expect.stringContaining('too long') }]);
   });
 });
 
