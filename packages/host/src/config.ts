@@ -8,7 +8,7 @@ import { SECTIONS, type AgentConfig, type HostConfig, type NamePatterns } from '
 import { readConfigText, type ConfigText } from './config-text.ts';
 import { expand, type Placeholders, type Values } from './expand.ts';
 import { Inputs, type InputHandler } from './inputs.ts';
-import { openCodeEntry, openCodeServers } from './opencode.ts';
+import { asRecord, openCodeEntry, openCodeServers } from './opencode.ts';
 import {
   readServerEntry,
   type EntryContext,
@@ -429,11 +429,6 @@ function entryText(name: string, why: string, kind: ProblemKind = {}): string {
     ? `in the server "${name}" ${why}`
     : `the server "${name}" is left out: ${why}`;
 }
-
-const asRecord = (value: unknown): Readonly<Record<string, unknown>> | undefined =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Readonly<Record<string, unknown>>)
-    : undefined;
 
 function looksLikeServer(entry: unknown): boolean {
   const record = asRecord(entry);

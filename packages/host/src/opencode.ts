@@ -35,7 +35,8 @@ export function openCodeEntry(raw: unknown): unknown {
   );
 }
 
-const asRecord = (value: unknown): Readonly<Record<string, unknown>> | undefined =>
+/** An object that is no list, or nothing. */
+export const asRecord = (value: unknown): Readonly<Record<string, unknown>> | undefined =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as Readonly<Record<string, unknown>>)
     : undefined;
