@@ -103,6 +103,7 @@ export type {
   EmbeddedServer,
   OpenSkill,
   PeerSkill,
+  ServedContent,
   SkillEntry,
   SkillFile,
   SkillResource,
@@ -133,6 +134,7 @@ export {
   type TraceEvent,
   type TraceListener,
 } from './trace.ts';
+export type { TrustPolicy, TrustRequest } from './trust.ts';
 export type {
   ArgumentCheck,
   ArgumentValidator,

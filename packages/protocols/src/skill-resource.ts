@@ -38,6 +38,20 @@ export interface SkillEntry {
   readonly digest?: string;
   /** What had to be repaired to read it. */
   readonly problems?: readonly Problem[];
+  /**
+   * It is served by a server, which may say anything. Its text is data; what its frontmatter asks for beyond that (always
+   * active, approvals, servers) is granted by nobody but a user, for this content. A source that sets it fills none of those
+   * fields. (Skills over MCP)
+   */
+  readonly served?: ServedContent;
+}
+
+/** What a served skill consists of. */
+export interface ServedContent {
+  /** The label of the server: the id of the capability. */
+  readonly server: string;
+  /** `sha256:` and 64 hex digits over every file's URI and digest. Absent: it is not fixed, so that no consent is kept. */
+  readonly hash?: string;
 }
 
 /** An MCP server that a skill brings along. */
