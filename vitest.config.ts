@@ -27,7 +27,7 @@ export default defineConfig({
           typecheck: {
             enabled: true,
             include: ['packages/*/test/**/*.test-d.ts'],
-            tsconfig: './tsconfig.json',
+            tsconfig: './tsconfig.types.json',
           },
         },
       },

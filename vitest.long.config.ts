@@ -39,7 +39,7 @@ export default defineConfig({
         ssr,
         test: {
           name: 'long',
-          include: ['packages/*/test/**/*.long.test.ts', 'test/**/*.long.test.ts'],
+          include: ['{packages/*,apps/*,docs,.}/test/**/*.long.test.ts'],
           testTimeout: 600_000,
           hookTimeout: 600_000,
           fileParallelism: false,
