@@ -1,3 +1,4 @@
+import type { ActingSkill } from './approval.ts';
 import type { PeerCommand } from './command-resource.ts';
 import type { Json } from './json.ts';
 import type { Problem } from './problem.ts';
@@ -20,6 +21,11 @@ export interface Capability {
   instructions?(context: CompileContext): Promise<readonly InstructionBlock[]>;
   /** Asked before each model request of a turn, with what the user said. Must be quick. (RFC: before_model_request) */
   prepareTurn?(turn: TurnContext): Promise<TurnContribution | undefined>;
+  /**
+   * Skills of servers whose text an agent has before it, as far as the session remembers: those of a turn are in what
+   * `prepareTurn` contributes. Asked before each call, by turns and without one; a throw refuses the call.
+   */
+  acting?(context: Pick<CompileContext, 'scope' | 'state'>): readonly ActingSkill[];
   /** May hide itself from a scope that would see it; can never show itself to one that would not. */
   visible?(scope: Scope): boolean;
   /** How it stands, for `inspect()` and for the model when it is not available. */

@@ -42,6 +42,7 @@ export type PatchbayCode =
   | 'unknown-scheme'
   | 'not-found'
   | 'outside-root'
+  | 'skill-changed'
   | 'command-unknown'
   | 'command-arguments'
   // anything that was thrown by foreign code and has no code of its own

@@ -1,5 +1,10 @@
 // What is listed here is public. Everything else is not.
-export type { ApprovalDecision, ApprovalPolicy, ApprovalRequest } from './approval.ts';
+export type {
+  ActingSkill,
+  ApprovalDecision,
+  ApprovalPolicy,
+  ApprovalRequest,
+} from './approval.ts';
 export { assignArguments, type AssignedArguments } from './assign-arguments.ts';
 export type {
   Capability,

@@ -1,3 +1,4 @@
+import type { ActingSkill } from './approval.ts';
 import type { CompileContext } from './capability.ts';
 import type { ServerConfig } from './connection.ts';
 import type { ContentPart } from './content.ts';
@@ -84,7 +85,8 @@ export interface OpenSkill {
   readonly folder?: string;
   /**
    * Reads one of its files.
-   * @throws PatchbayError `outside-root` for a path that leaves the skill, `not-found`, `too-large`.
+   * @throws PatchbayError `outside-root` for a path that leaves the skill, `not-found`, `too-large`; `skill-changed` where a
+   * server gives something else than it announced: nothing of the skill counts any more.
    */
   readFile(
     path: string,
@@ -96,7 +98,10 @@ export interface OpenSkill {
 export interface SkillResource {
   /** Metadata of all skills. Bodies are not read. */
   listSkills(context: CompileContext): Promise<readonly SkillEntry[]>;
-  /** `undefined` if there is no such skill here. Re-read and verified on every call. */
+  /**
+   * `undefined` if there is no such skill here. Re-read and verified on every call.
+   * @throws PatchbayError `skill-changed` where a server gives something else than it announced
+   */
   openSkill(uri: string, context: CompileContext): Promise<OpenSkill | undefined>;
   /** Cheap: asked before `openSkill` to route a URI. */
   skillExists(uri: string, context: CompileContext): Promise<boolean>;
@@ -119,4 +124,6 @@ export interface ActiveSkill {
   readonly body: string;
   /** Who put it in force. */
   readonly by: 'model' | 'user' | 'matcher' | 'always' | 'program';
+  /** A server serves it: to be shown with that origin only. */
+  readonly served?: Omit<ActingSkill, 'name'>;
 }

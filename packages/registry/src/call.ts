@@ -2,6 +2,7 @@ import {
   PatchbayError,
   toPatchbayError,
   traced,
+  type ActingSkill,
   type ApprovalDecision,
   type ApprovalPolicy,
   type ArgumentValidator,
@@ -11,9 +12,10 @@ import {
   type TraceListener,
 } from '@patchbay/protocols';
 
+import { executionRule } from './acting.ts';
 import { checkOutput } from './output-check.ts';
 import type { OfferedTool } from './snapshot.ts';
-import type { Viewer } from './viewer.ts';
+import type { NameFilter, Viewer } from './viewer.ts';
 import { cutShort, untilAnyOf } from './waiting.ts';
 
 /** A tool that is told to stop has so long to say what became of it. */
@@ -24,19 +26,29 @@ export interface CallRules {
   readonly trace: TraceListener | undefined;
   readonly approval: ApprovalPolicy | undefined;
   readonly validator: ArgumentValidator | undefined;
+  /** Tools that run what they are given, by the name that a model sees. */
+  readonly executing: NameFilter | readonly NameFilter[] | undefined;
 }
 
-/** What the policy says. A policy that throws has not allowed anything. */
+/** Who makes a call, and by which rules. */
+export interface Caller {
+  readonly viewer: Viewer;
+  readonly rules: CallRules;
+  /** See {@link actingSkills}. */
+  readonly acting: () => readonly ActingSkill[];
+}
+
+/** What the policy says, and the rule that no policy lifts. A policy that throws has not allowed anything. */
 export async function decide(
   offered: OfferedTool,
   args: unknown,
-  viewer: Viewer,
-  rules: CallRules,
+  { viewer, rules, acting: actingNow }: Caller,
 ): Promise<ApprovalDecision> {
-  if (rules.approval === undefined) return 'allow';
+  if (rules.approval === undefined && rules.executing === undefined) return 'allow';
   const { id, definition } = offered.tool;
   try {
-    return await rules.approval({
+    const acting = actingNow();
+    const said = await rules.approval?.({
       tool: {
         id,
         name: definition.name,
@@ -45,7 +57,11 @@ export async function decide(
       args: isObject(args) ? args : {},
       scope: viewer.scope,
       ...(viewer.identity === undefined ? {} : { identity: viewer.identity }),
+      ...(acting.length === 0 ? {} : { acting }),
     });
+    return said === undefined || said === 'allow'
+      ? executionRule(definition.name, acting, rules.executing)
+      : said;
   } catch (error) {
     return { deny: `the approval policy failed: ${toPatchbayError(error).message}` };
   }
@@ -55,14 +71,14 @@ export async function decide(
 export async function callOffered(
   offered: OfferedTool,
   args: unknown,
-  viewer: Viewer,
-  rules: CallRules,
+  caller: Caller,
   options: CallOptions,
 ): Promise<ToolResult> {
+  const { viewer, rules } = caller;
   const { id, definition } = offered.tool;
   const result = await traced(
     rules.trace,
-    () => callChecked(offered, args, viewer, rules, options),
+    () => callChecked(offered, args, caller, options),
     (outcome) => ({
       type: 'call',
       tool: id,
@@ -77,10 +93,10 @@ export async function callOffered(
 async function callChecked(
   offered: OfferedTool,
   args: unknown,
-  viewer: Viewer,
-  rules: CallRules,
+  caller: Caller,
   options: CallOptions,
 ): Promise<ToolResult> {
+  const { viewer, rules } = caller;
   const { tool, registration } = offered;
   const { name } = tool.definition;
   if (options.signal?.aborted === true) throw aborted(name, options.signal);
@@ -96,7 +112,7 @@ async function callChecked(
       },
     );
   }
-  await approve(offered, args, viewer, rules, options);
+  await approve(offered, args, caller, options);
 
   const { signal } = options;
   const until = untilAnyOf(signal, viewer.ended, registration.gone);
@@ -129,11 +145,10 @@ export function unavailable(name: string): PatchbayError {
 async function approve(
   offered: OfferedTool,
   args: unknown,
-  viewer: Viewer,
-  rules: CallRules,
+  caller: Caller,
   options: CallOptions,
 ): Promise<void> {
-  const decision = await decide(offered, args, viewer, rules);
+  const decision = await decide(offered, args, caller);
   if (decision === 'allow') return;
   const { name } = offered.tool.definition;
   const details = { tool: name };

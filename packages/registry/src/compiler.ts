@@ -7,7 +7,8 @@ import {
 } from '@patchbay/protocols';
 
 import type { Patience, Surroundings } from './answers.ts';
-import { callOffered, decide, unavailable, type CallRules } from './call.ts';
+import { actingSkills } from './acting.ts';
+import { callOffered, decide, unavailable, type Caller, type CallRules } from './call.ts';
 import type { Registration } from './registration.ts';
 import {
   fingerprintOf,
@@ -142,7 +143,11 @@ export class Compiler {
 
   #compiledView(snapshot: Snapshot): CompiledView {
     const { viewer } = this;
-    const { rules } = this.#host;
+    const caller: Caller = {
+      viewer,
+      rules: this.#host.rules,
+      acting: () => actingSkills(viewer, this.#host.visible(viewer.scope)),
+    };
     const { tools, instructions, skills, problems, byName } = snapshot;
     return Object.freeze({
       revision: ++this.#revision,
@@ -153,11 +158,11 @@ export class Compiler {
       callTool: async (name: string, args: unknown, options = {}) => {
         const offered = byName.get(name);
         if (offered === undefined || offered.registration.closed) throw unavailable(name);
-        return callOffered(offered, args, viewer, rules, options);
+        return callOffered(offered, args, caller, options);
       },
       approval: async (name: string, args: unknown) => {
         const offered = byName.get(name);
-        return offered === undefined ? 'allow' : decide(offered, args, viewer, rules);
+        return offered === undefined ? 'allow' : decide(offered, args, caller);
       },
     } satisfies CompiledView);
   }

@@ -34,12 +34,18 @@ import { Told } from './told.ts';
 import { inspect, type InspectedCapability } from './inspection.ts';
 import { OpenViews } from './open-views.ts';
 import { View, type ViewHost } from './view.ts';
-import type { ViewFilter } from './viewer.ts';
+import type { NameFilter, ViewFilter } from './viewer.ts';
 import { emitWarning } from './warning.ts';
 
 export interface RegistryOptions {
   /** Asked before every call. Default: everything may run. */
   readonly approval?: ApprovalPolicy;
+  /**
+   * Tools that run what they are given (a shell, an interpreter), by the name that a model sees: `{ include: ['shell__*'] }`.
+   * They are asked for, whatever the policy allows, while the model acts on a skill of a server for which nobody approved
+   * them. Default: none.
+   */
+  readonly executing?: NameFilter | readonly NameFilter[];
   /** Checks arguments before every call. Default: the one that an adapter brings; without one, the source's own check. */
   readonly validator?: ArgumentValidator;
   /** Told of every problem once, for as long as it lasts. Default: the first one of each source is a process warning. */
@@ -292,10 +298,10 @@ export class ExtensionRegistry implements AsyncDisposable {
   }
 
   #makeHost(): ViewHost {
-    const { approval, validator, onTrace: trace } = this.#options;
+    const { approval, executing, validator, onTrace: trace } = this.#options;
     const { sourceTimeoutMs, compileDeadlineMs, turnIdleMs } = this.#options;
     const host: ViewHost = {
-      rules: { approval, validator, trace },
+      rules: { approval, executing, validator, trace },
       snapshots: new Snapshots(),
       sourceTimeoutMs,
       compileDeadlineMs,

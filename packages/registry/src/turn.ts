@@ -14,7 +14,8 @@ import {
   type TurnView,
 } from '@patchbay/protocols';
 
-import { callOffered, decide, unavailable } from './call.ts';
+import { actingSkills } from './acting.ts';
+import { callOffered, decide, unavailable, type Caller } from './call.ts';
 import type { Compiler, CompilerHost } from './compiler.ts';
 import { matchesAny } from './pattern.ts';
 import type { Registration } from './registration.ts';
@@ -46,6 +47,7 @@ export class Turn implements TurnView {
   #closing: Promise<void> | undefined;
   #release: (() => void) | undefined;
   readonly #life = new Life();
+  readonly #caller: Caller;
   /** Calls in flight: the idle limit does not count while there are any. */
   #busy = 0;
 
@@ -54,6 +56,11 @@ export class Turn implements TurnView {
     this.#viewer = viewer;
     this.scope = viewer.scope;
     this.#host = host;
+    this.#caller = {
+      viewer,
+      rules: host.rules,
+      acting: () => actingSkills(viewer, host.visible(viewer.scope), this.#step?.active),
+    };
     viewer.activity.begin();
     this.join(input);
     this.#rest();
@@ -133,14 +140,14 @@ export class Turn implements TurnView {
           },
         );
       }
-      return callOffered(offered, args, this.#viewer, this.#host.rules, options);
+      return callOffered(offered, args, this.#caller, options);
     });
 
   readonly approval: TurnView['approval'] = async (name, args) => {
     const offered = await this.#host
       .compilerFor(this.turnId)
       .find(name, { deadlineMs: this.#host.compileDeadlineMs });
-    return offered === undefined ? 'allow' : decide(offered, args, this.#viewer, this.#host.rules);
+    return offered === undefined ? 'allow' : decide(offered, args, this.#caller);
   };
 
   close(): Promise<void> {
