@@ -10,6 +10,8 @@ import {
   type RequestOptions,
   type ResourceEntry,
   type ResourceTemplate,
+  type ServedFileContent,
+  type ServedSkill,
   type ServerConfig,
   type ServerInfo,
   type ToolCallOptions,
@@ -21,6 +23,13 @@ import { isHttp, serverName } from './connection-key.ts';
 import { withDeadline, type DeadlineOptions } from './deadline.ts';
 import { headerParameters } from './http/header-parameters.ts';
 import type { LinkRequest } from './link.ts';
+import {
+  getServedSkill,
+  listServedSkills,
+  readServedSkill,
+  servesSkills,
+  type Ask,
+} from './served-skills.ts';
 import type { SharedConnection } from './shared-connection.ts';
 import { warning } from './warning.ts';
 import { isObject, text, toPromptMessages, toResourcePart, toToolResult } from './wire-content.ts';
@@ -162,6 +171,37 @@ export class PooledClient implements McpClient {
     return Array.isArray(values) ? values.flatMap((value: unknown) => text(value) ?? []) : [];
   }
 
+  async listSkills(options: RequestOptions = {}): Promise<Listing<ServedSkill>> {
+    await this.#connection.open(options.signal);
+    if (!servesSkills(this.info.capabilities)) return { items: [], problems: [] };
+    return listServedSkills(this.#pages('skills/list', options), this.#source);
+  }
+
+  async getSkill(uri: string, options: RequestOptions = {}): Promise<ServedSkill | undefined> {
+    await this.#connection.open(options.signal);
+    if (!servesSkills(this.info.capabilities)) return undefined;
+    return getServedSkill(this.#asking(`the skill ${uri}`, options), uri, options.signal);
+  }
+
+  readSkill(
+    skill: ServedSkill,
+    reference?: string,
+    options: RequestOptions = {},
+  ): Promise<ServedFileContent> {
+    const ask = this.#asking(`a file of the skill ${skill.uri}`, options);
+    return readServedSkill(ask, skill, reference, options.signal);
+  }
+
+  #asking(what: string, { timeoutMs }: RequestOptions): Ask {
+    return (method, params, signal) =>
+      this.#read(
+        method,
+        params,
+        { signal, ...(timeoutMs === undefined ? {} : { timeoutMs }) },
+        what,
+      );
+  }
+
   watchResource(uri: string, options: RequestOptions = {}): Promise<() => Promise<void>> {
     const what = `the subscription to ${uri} of ${this.#name}`;
     const { signal, timeoutMs: idleMs = DEFAULT_MS.read } = options;
@@ -194,20 +234,23 @@ export class PooledClient implements McpClient {
     capability: string,
     options: RequestOptions,
   ): Promise<Listing<T>> {
-    const { signal, timeoutMs = this.#config.timeouts?.listMs ?? DEFAULT_MS.list } = options;
-    await this.#connection.open(signal);
+    await this.#connection.open(options.signal);
     // Asked only where it is announced: a server without prompts need not know the question.
     if (this.info.capabilities[capability] === undefined) return { items: [], problems: [] };
+    return readAllPages(list, this.#pages(list.method, options), this.#source);
+  }
+
+  /** Asks for one page; all of them together have the time of a list. */
+  #pages(
+    method: string,
+    { signal, timeoutMs = this.#config.timeouts?.listMs ?? DEFAULT_MS.list }: RequestOptions,
+  ): (cursor: string | undefined) => Promise<unknown> {
     const until = performance.now() + timeoutMs;
-    return readAllPages(
-      list,
-      (cursor) =>
-        this.#read(list.method, cursor === undefined ? {} : { cursor }, {
-          ...(signal === undefined ? {} : { signal }),
-          timeoutMs: Math.max(1, until - performance.now()),
-        }),
-      this.#source,
-    );
+    return (cursor) =>
+      this.#read(method, cursor === undefined ? {} : { cursor }, {
+        ...(signal === undefined ? {} : { signal }),
+        timeoutMs: Math.max(1, until - performance.now()),
+      });
   }
 
   /** A question without consequences: asked once more if the connection was lost meanwhile. */

@@ -31,7 +31,7 @@ const MAX_ENTRIES = 10_000;
 /** Of all pages together, as text. */
 const MAX_CHARS: number = 64 * 1024 * 1024;
 /** So many entries that are left out are named; the rest is counted. */
-const MAX_NAMED = 20;
+export const MAX_NAMED = 20;
 const METHOD_NOT_FOUND = -32_601;
 
 /**

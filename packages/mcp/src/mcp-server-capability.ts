@@ -1,8 +1,6 @@
 import {
   changeSource,
-  isResourcePart,
   PatchbayError,
-  problemFrom,
   toolsFromSource,
   type AcquireOptions,
   type CallContext,
@@ -18,27 +16,30 @@ import {
   type CompileContext,
   type ConnectionProvider,
   type ContentPart,
-  type Lease,
   type Listing,
-  type McpClient,
   type McpResource,
+  type OpenSkill,
   type Problem,
   type PromptEntry,
   type ResourceEntry,
   type ResourceTemplate,
   type ServerConfig,
+  type SkillEntry,
+  type SkillResource,
   type Tool,
   type ToolDefinition,
   type ToolResult,
 } from '@patchbay/protocols';
 
 import { Burst } from './burst.ts';
+import { ListReader, type Question } from './list-reader.ts';
 import { promptArguments } from './prompt-arguments.ts';
-import { toMcpTemplate, toMcpUri, toServerUri } from './resource-uri.ts';
+import { toMcpUri } from './resource-uri.ts';
+import { ServedSkills } from './served-skills.ts';
 import { ServerConnections } from './server-connections.ts';
-import { lifetimeMs, ServerLists, type Kept, type Lists } from './server-lists.ts';
+import { ServerLists, type Lists } from './server-lists.ts';
+import { ServerResources } from './server-resources.ts';
 import { difference, keepDefinitions, namePasses, passes, type ToolFilter } from './tool-list.ts';
-import { coveredBy } from './uri-template.ts';
 
 export interface McpServerOptions extends ToolFilter {
   /** The capability id: the first part of its tools' names. */
@@ -54,6 +55,11 @@ export interface McpServerOptions extends ToolFilter {
   readonly lazy?: boolean;
   /** Tools as they are known beforehand, for a lazy server. */
   readonly tools?: readonly ToolDefinition[];
+  /**
+   * What becomes of its skills whose files are made when they are asked for, so that nothing about them can be verified.
+   * Default: they are left out, with a problem.
+   */
+  readonly dynamicSkills?: 'refuse' | 'read';
 }
 
 /** Which lists a notification is about, and what it means for those who listen. */
@@ -62,15 +68,16 @@ const CHANGES: Readonly<
 > = {
   'notifications/tools/list_changed': { lists: ['tools'], kind: 'tools_changed' },
   'notifications/resources/list_changed': {
-    lists: ['resources', 'templates'],
+    // There is no notification for skills: servers say that their resources changed. (Skills over MCP)
+    lists: ['resources', 'templates', 'skills'],
     kind: 'resources_changed',
   },
   'notifications/prompts/list_changed': { lists: ['prompts'], kind: 'prompts_changed' },
 };
 
-/** One MCP server: its tools, resources and prompts. (RFC-0051 "McpServerCap") */
+/** One MCP server: its tools, resources, skills and prompts. (RFC-0051 "McpServerCap") */
 export class McpServerCapability
-  implements Capability, McpResource, CommandResource, ChangeObservable
+  implements Capability, McpResource, SkillResource, CommandResource, ChangeObservable
 {
   readonly id: string;
   readonly #server: ServerConnections;
@@ -86,7 +93,9 @@ export class McpServerCapability
   #differs: Problem | undefined;
   /** Moves when an answer may have become another one; not with every notification. */
   #revision = 0;
-  readonly #watches = new Set<() => Promise<void>>();
+  readonly #reader: ListReader;
+  readonly #resources: ServerResources;
+  readonly #skills: ServedSkills;
 
   readonly changes: ChangeSource['subscribe'];
 
@@ -103,6 +112,21 @@ export class McpServerCapability
       hear: (key, method, params) => this.#notified(key, method, params),
     });
     this.#options = options;
+    this.#reader = new ListReader({
+      id,
+      server: this.#server,
+      lists: this.#lists,
+      connected: (asker) => this.#connected(asker),
+    });
+    this.#resources = new ServerResources(id, this.#server, this.#reader);
+    this.#skills = new ServedSkills({
+      id,
+      server: this.#server,
+      reader: this.#reader,
+      lists: this.#lists,
+      allowDynamic: options.dynamicSkills === 'read',
+      changed: () => this.#changed('skills_changed'),
+    });
     this.#static = keepDefinitions(
       [],
       tools.map((tool) => Object.freeze({ ...tool })),
@@ -123,15 +147,15 @@ export class McpServerCapability
   }
 
   async listTools(context: CompileContext): Promise<readonly ToolDefinition[]> {
-    if (this.#options.lazy === true && !this.#used) return this.#static;
-    const listing = await this.#toolList(this.#question(context));
-    this.#report(listing, context);
+    if (this.#isAsleep) return this.#static;
+    const listing = await this.#toolList(this.#reader.question(context));
+    this.#reader.report(listing, context);
     if (this.#differs !== undefined) context.report(this.#differs);
     return listing.items;
   }
 
   #toolList(question: Question): Promise<Listing<ToolDefinition>> {
-    return this.#list('tools', question, async (client, before) => {
+    return this.#reader.read('tools', question, async (client, before) => {
       const listing = await client.listTools(until(question.signal));
       const items = keepDefinitions(before?.items ?? this.#static, listing.items, this.#options);
       if (before === undefined && listing.incomplete !== true) this.#compare(items);
@@ -161,7 +185,7 @@ export class McpServerCapability
     const { signal, timeoutMs, onProgress, handlers } = context ?? {};
     const asker = context ?? {};
     const annotations = (await this.#offered(name, asker, signal))?.annotations;
-    await using lease = await this.#acquire(asker, signal);
+    await using lease = await this.#reader.acquire(asker, signal);
     const calling = lease.value.callTool(name, args, {
       repeatable: annotations?.readOnlyHint === true || annotations?.idempotentHint === true,
       ...until(signal),
@@ -194,21 +218,19 @@ export class McpServerCapability
     return listed;
   }
 
-  /** A connection. The first one of a lazy server is when its own list begins to count. */
-  async #acquire(
-    asker: AcquireOptions,
-    signal: AbortSignal | undefined,
-  ): Promise<Lease<McpClient>> {
-    const lease = await this.#server.acquire(asker, signal);
-    if (this.#options.lazy === true && !this.#used) {
-      this.#used = true;
-      this.#revision++;
-      // Nobody waits for it. If it fails, whoever asks for the list is told.
-      void this.#toolList({ asker, signal: undefined, report: () => undefined }).catch(
-        () => undefined,
-      );
-    }
-    return lease;
+  /** The first connection of a lazy server is when its own list begins to count. */
+  #connected(asker: AcquireOptions): void {
+    if (!this.#isAsleep) return;
+    this.#used = true;
+    this.#revision++;
+    // Nobody waits for it. If it fails, whoever asks for the list is told.
+    void this.#toolList({ asker, signal: undefined, report: () => undefined }).catch(
+      () => undefined,
+    );
+  }
+
+  get #isAsleep(): boolean {
+    return this.#options.lazy === true && !this.#used;
   }
 
   /** Whether a call failed because the server does not have the tool any more. */
@@ -228,94 +250,45 @@ export class McpServerCapability
     );
   }
 
-  async listResources(context: CompileContext): Promise<readonly ResourceEntry[]> {
-    const { items } = await this.#resources(context);
-    return items.map((entry) => ({ ...entry, uri: toMcpUri(this.id, entry.uri) }));
-  }
-
-  async #resources(context: CompileContext): Promise<Listing<ResourceEntry>> {
-    const listing = await this.#list('resources', this.#question(context), (client) =>
-      client.listResources({ signal: context.signal }),
-    );
-    this.#report(listing, context);
-    return listing;
+  listResources(context: CompileContext): Promise<readonly ResourceEntry[]> {
+    return this.#resources.list(context);
   }
 
   /** What its templates expand to can be read here: `mcp://<id>/…` with their expressions as they are. */
-  async listResourceTemplates(context: CompileContext): Promise<readonly ResourceTemplate[]> {
-    const { items } = await this.#templates(context);
-    return items.map((template) => ({
-      ...template,
-      uriTemplate: toMcpTemplate(this.id, template.uriTemplate),
-    }));
+  listResourceTemplates(context: CompileContext): Promise<readonly ResourceTemplate[]> {
+    return this.#resources.listTemplates(context);
   }
 
-  async #templates(context: CompileContext): Promise<Listing<ResourceTemplate>> {
-    const listing = await this.#list('templates', this.#question(context), (client) =>
-      client.listResourceTemplates({ signal: context.signal }),
-    );
-    this.#report(listing, context);
-    return listing;
-  }
-
-  async readResource(uri: string, context: CompileContext): Promise<readonly ContentPart[]> {
-    const serverUri = toServerUri(this.id, uri);
-    await using lease = await this.#acquire(this.#server.askerOf(context), context.signal);
-    const parts = await lease.value
-      .readResource(serverUri, { signal: context.signal })
-      .catch((error: unknown) => {
-        throw isNotFound(error)
-          ? new PatchbayError(
-              'not-found',
-              `The server "${this.id}" has no resource ${serverUri}.`,
-              {
-                source: this.id,
-                cause: error,
-              },
-            )
-          : error;
-      });
-    return parts.map((part) =>
-      isResourcePart(part) ? { ...part, uri: toMcpUri(this.id, part.uri) } : part,
-    );
+  readResource(uri: string, context: CompileContext): Promise<readonly ContentPart[]> {
+    return this.#resources.read(uri, context);
   }
 
   /** By the server's lists. Whether what a template covers is there is found by reading it. */
-  async resourceExists(uri: string, context: CompileContext): Promise<boolean> {
-    const serverUri = toServerUri(this.id, uri);
-    if ((await this.#resources(context)).items.some((entry) => entry.uri === serverUri))
-      return true;
-    const { items } = await this.#templates(context);
-    return items.some(({ uriTemplate }) => coveredBy(uriTemplate, serverUri));
+  resourceExists(uri: string, context: CompileContext): Promise<boolean> {
+    return this.#resources.exists(uri, context);
   }
 
   /** Keeps the connection for as long as updates are wanted. */
-  async watchResource(uri: string, context: CompileContext): Promise<() => Promise<void>> {
-    const serverUri = toServerUri(this.id, uri);
-    const lease = await this.#acquire(this.#server.askerOf(context), context.signal);
-    try {
-      const stop = await lease.value.watchResource?.(serverUri, { signal: context.signal });
-      if (stop === undefined)
-        throw new PatchbayError(
-          'not-supported',
-          'Whoever makes connections cannot watch resources.',
-        );
-      const end = async () => {
-        if (!this.#watches.delete(end)) return;
-        await stop();
-        await lease.close();
-      };
-      this.#watches.add(end);
-      return end;
-    } catch (error) {
-      await lease.close();
-      throw error;
-    }
+  watchResource(uri: string, context: CompileContext): Promise<() => Promise<void>> {
+    return this.#resources.watch(uri, context);
+  }
+
+  /** Skills of the server. A lazy server is not asked before it is used. */
+  async listSkills(context: CompileContext): Promise<readonly SkillEntry[]> {
+    return this.#isAsleep ? [] : this.#skills.list(context);
+  }
+
+  async openSkill(uri: string, context: CompileContext): Promise<OpenSkill | undefined> {
+    return this.#skills.open(uri, context);
+  }
+
+  async skillExists(uri: string, context: CompileContext): Promise<boolean> {
+    return this.#isAsleep ? false : this.#skills.exists(uri, context);
   }
 
   async listCommands(context: CompileContext): Promise<readonly CommandEntry[]> {
     const listing = await this.#prompts(context);
-    this.#report(listing, context);
+    this.#reader.report(listing, context);
     return listing.items.map((prompt) => ({
       name: prompt.name,
       description: prompt.description ?? prompt.title ?? '',
@@ -342,7 +315,7 @@ export class McpServerCapability
       });
     }
     const values = promptArguments(prompt, args, this.id);
-    await using lease = await this.#acquire(this.#server.askerOf(context), context.signal);
+    await using lease = await this.#reader.acquire(this.#server.askerOf(context), context.signal);
     return lease.value.getPrompt(name, values, { signal: context.signal });
   }
 
@@ -353,7 +326,7 @@ export class McpServerCapability
     context: CompileContext,
     given?: Readonly<Record<string, string>>,
   ): Promise<readonly string[]> {
-    await using lease = await this.#acquire(this.#server.askerOf(context), context.signal);
+    await using lease = await this.#reader.acquire(this.#server.askerOf(context), context.signal);
     if (lease.value.info.capabilities['completions'] === undefined) return [];
     return lease.value.complete(
       { type: 'prompt', name },
@@ -375,53 +348,16 @@ export class McpServerCapability
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.#watches].map((end) => end()));
+    await this.#resources.close();
     this.#server.close();
     this.#burst.stop();
     this.#lists.clear();
   }
 
   #prompts(context: CompileContext): Promise<Listing<PromptEntry>> {
-    return this.#list('prompts', this.#question(context), (client) =>
+    return this.#reader.read('prompts', this.#reader.question(context), (client) =>
       client.listPrompts({ signal: context.signal }),
     );
-  }
-
-  /** A list as it is kept, or as the server has it now. While there is no connection, the last one still counts. */
-  async #list<K extends keyof Lists>(
-    kind: K,
-    { asker, signal, report }: Question,
-    ask: (client: McpClient, before: ValueOf<Lists[K]> | undefined) => Promise<ValueOf<Lists[K]>>,
-  ): Promise<ValueOf<Lists[K]>> {
-    const kept = this.#lists.of(this.#server.keyOf(asker))[kind] as Kept<ValueOf<Lists[K]>>;
-    const known = kept.value;
-    const state = this.#server.status(asker)?.state;
-    if (known !== undefined && (state === 'lost' || state === 'idle')) return known;
-    try {
-      await using lease = await this.#acquire(asker, signal);
-      const client = lease.value;
-      if (known !== undefined && kept.isFresh(client.generation)) return known;
-      return await kept.read(async () => {
-        const { generation } = client;
-        const now = await ask(client, known);
-        const forMs = lifetimeMs(now, tellsChanges(client, kind));
-        this.#lists.endsAt(performance.now() + forMs);
-        // Half of a list is better than none, but not better than a whole one.
-        const keepsOld = now.incomplete === true && known !== undefined;
-        const value = keepsOld ? { ...known, problems: now.problems } : now;
-        return { value, generation, forMs };
-      });
-    } catch (error) {
-      // A server that is there but fails to list keeps the list of before; one that is not there has no tools.
-      const gone = PatchbayError.isInstance(error) && GONE.has(error.code);
-      if (known === undefined || gone) throw error;
-      report(problemFrom(this.id, error));
-      return known;
-    }
-  }
-
-  #report(listing: Listing<unknown>, context: CompileContext): void {
-    for (const problem of listing.problems) context.report({ ...problem, source: this.id });
   }
 
   #notified(key: string, method: string, params: unknown): void {
@@ -448,21 +384,6 @@ export class McpServerCapability
     const listed = this.#lists.known(this.#server.keyOf(asker))?.tools.value?.items ?? this.#static;
     return listed.find((definition) => definition.name === name);
   }
-
-  #question(context: CompileContext): Question {
-    return {
-      asker: this.#server.askerOf(context),
-      signal: context.signal,
-      report: (problem) => context.report(problem),
-    };
-  }
-}
-
-/** Who asks for a list, until when, and where problems go. */
-interface Question {
-  readonly asker: AcquireOptions;
-  readonly signal: AbortSignal | undefined;
-  readonly report: (problem: Problem) => void;
 }
 
 const until = (signal: AbortSignal | undefined): { readonly signal?: AbortSignal } =>
@@ -470,27 +391,3 @@ const until = (signal: AbortSignal | undefined): { readonly signal?: AbortSignal
 
 /** JSON-RPC "Invalid params": the answer to a tool that is not there. (MCP "Tools", error handling) */
 const INVALID_PARAMS = -32_602;
-/** How older servers say that a resource is not there. */
-const NO_RESOURCE = -32_002;
-
-/** A request for a resource has only its URI to be wrong. (MCP "Resources", error handling) */
-function isNotFound(error: unknown): boolean {
-  const rpcCode = PatchbayError.isInstance(error) ? error.details?.['rpcCode'] : undefined;
-  return rpcCode === NO_RESOURCE || rpcCode === INVALID_PARAMS;
-}
-
-/** Whether a server said that it tells when a list changes. */
-function tellsChanges({ info }: McpClient, list: keyof Lists): boolean {
-  const capability = info.capabilities[list === 'templates' ? 'resources' : list];
-  return (capability as { readonly listChanged?: unknown } | undefined)?.listChanged === true;
-}
-
-type ValueOf<K> = K extends Kept<infer T> ? T : never;
-
-/** The server is not there: its last list does not count any more. */
-const GONE: ReadonlySet<string> = new Set([
-  'connect-failed',
-  'unavailable',
-  'closed',
-  'identity-required',
-]);

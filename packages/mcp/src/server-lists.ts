@@ -3,6 +3,7 @@ import type {
   PromptEntry,
   ResourceEntry,
   ResourceTemplate,
+  ServedSkill,
   ToolDefinition,
 } from '@patchbay/protocols';
 
@@ -12,6 +13,7 @@ export interface Lists {
   readonly resources: Kept<Listing<ResourceEntry>>;
   readonly templates: Kept<Listing<ResourceTemplate>>;
   readonly prompts: Kept<Listing<PromptEntry>>;
+  readonly skills: Kept<Listing<ServedSkill>>;
 }
 
 /** What a reading gave. */
@@ -83,6 +85,7 @@ export class ServerLists {
       resources: new Kept<Listing<ResourceEntry>>(),
       templates: new Kept<Listing<ResourceTemplate>>(),
       prompts: new Kept<Listing<PromptEntry>>(),
+      skills: new Kept<Listing<ServedSkill>>(),
     };
     this.#byKey.set(key, lists);
     if (this.#byKey.size > MAX_ASKERS) this.#byKey.delete(this.#byKey.keys().next().value!);
@@ -105,7 +108,7 @@ export class ServerLists {
     this.#nextEnd = Number.POSITIVE_INFINITY;
     let found = false;
     for (const lists of this.#byKey.values()) {
-      for (const kept of [lists.tools, lists.resources, lists.templates, lists.prompts]) {
+      for (const kept of Object.values(lists) as readonly Kept<unknown>[]) {
         if (now < kept.until) {
           this.endsAt(kept.until);
         } else {

@@ -4,6 +4,7 @@ import type { CommandArgument } from './command-resource.ts';
 import type { ResourceEntry, ResourceTemplate } from './mcp-resource.ts';
 import type { Problem } from './problem.ts';
 import type { Identity, Scope } from './scope.ts';
+import type { ServedFileContent, ServedSkill } from './served-skill.ts';
 import type { ServerAuthorization } from './server-authorization.ts';
 import type { Progress, ToolDefinition, ToolResult } from './tool.ts';
 
@@ -196,6 +197,27 @@ export interface McpClient {
    * this one. Returns what ends it.
    */
   watchResource?(uri: string, options?: RequestOptions): Promise<() => Promise<void>>;
+  /**
+   * The skills that it serves; none where it does not say that it serves any. An entry that breaks the rules is left out, with
+   * a problem. No file is read. (Skills over MCP)
+   */
+  listSkills?(options?: RequestOptions): Promise<Listing<ServedSkill>>;
+  /**
+   * The skill whose SKILL.md has this URI, in a list or not; `undefined` if there is none.
+   * @throws PatchbayError `skill-changed` if the answer breaks the rules
+   */
+  getSkill?(uri: string, options?: RequestOptions): Promise<ServedSkill | undefined>;
+  /**
+   * Reads SKILL.md, or the file at `reference` (a path within the skill, or a URI), and compares it with what was announced.
+   * @throws PatchbayError `not-found` for a file that the skill does not list (nothing is asked for), `too-large`,
+   * `skill-changed` (with `details.reason`: `size`, `digest`, `frontmatter`) where it is something else: nothing of the skill
+   * may be used then
+   */
+  readSkill?(
+    skill: ServedSkill,
+    reference?: string,
+    options?: RequestOptions,
+  ): Promise<ServedFileContent>;
   /** Anything else. The answer is not validated. */
   request(
     method: string,

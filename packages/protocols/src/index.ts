@@ -1,10 +1,5 @@
 // What is listed here is public. Everything else is not.
-export type {
-  ActingSkill,
-  ApprovalDecision,
-  ApprovalPolicy,
-  ApprovalRequest,
-} from './approval.ts';
+export type { ActingSkill, ApprovalDecision, ApprovalPolicy, ApprovalRequest } from './approval.ts';
 export { assignArguments, type AssignedArguments } from './assign-arguments.ts';
 export type {
   Capability,
@@ -102,6 +97,7 @@ export {
   type Scope,
 } from './scope.ts';
 export type { AssertionRequest, ServerAuthorization } from './server-authorization.ts';
+export type { ServedFile, ServedFileContent, ServedSkill } from './served-skill.ts';
 export { sha256Hex } from './sha256.ts';
 export type {
   ActiveSkill,
