@@ -1,7 +1,8 @@
 import { ConnectionPool, eraMemory, type EraStore } from '@patchbay/connection-pool';
 import { McpServerCapability } from '@patchbay/mcp';
-import type { CompiledView, JsonSchema, Tool } from '@patchbay/protocols';
+import { isTextPart, type CompiledView, type JsonSchema, type Tool } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
+import { SkillManagerCapability } from '@patchbay/skills';
 
 import { authOf, login, type AuthorizationContext } from './authorization.ts';
 
@@ -62,6 +63,7 @@ const server = new McpServerCapability({
   connections,
 });
 registry.register(server);
+registry.register(new SkillManagerCapability());
 const view = registry.view();
 const compiled = await view.compile();
 
@@ -95,7 +97,19 @@ function someArguments({ properties = {} }: JsonSchema): Readonly<Record<string,
 const callAll = (tools: readonly Tool[], args: (tool: Tool) => unknown) =>
   Promise.all(tools.map((tool) => call(tool.id.name, args(tool))));
 
-async function run({ tools }: CompiledView): Promise<void> {
+/** As a model does: its text first, then each file that the text names. What is refused ends the skill. */
+async function useSkill(name: string): Promise<void> {
+  const { content, isError } = await compiled.callTool('activate_skill', { name });
+  const text = content.filter(isTextPart).map((part) => part.text);
+  if (isError === true) throw new Error(text.join('\n'));
+  const files = /^Files \([^)]*\): (.+)$/m.exec(text.join('\n'))?.[1]?.split(', ') ?? [];
+  for (const path of files) {
+    const file = await compiled.callTool('read_skill_file', { name, path });
+    if (file.isError === true) return;
+  }
+}
+
+async function run({ tools, skills }: CompiledView): Promise<void> {
   if (context.toolCalls !== undefined) {
     for (const { name, arguments: args } of context.toolCalls) await call(name, args);
   } else if (scenario === 'json-schema-2020-12-preservation') {
@@ -105,6 +119,10 @@ async function run({ tools }: CompiledView): Promise<void> {
   } else if (scenario === 'sep-2322-client-request-state') {
     await callAll(tools, () => ({}));
     await callAll(tools, () => ({}));
+  } else if (scenario.startsWith('sep-2640')) {
+    if (scenario.endsWith('no-prefetch')) return;
+    for (const { name } of skills)
+      await useSkill(name).catch((error: unknown) => console.error(name, error));
   } else {
     for (const tool of tools) await call(tool.id.name, someArguments(tool.definition.inputSchema));
   }

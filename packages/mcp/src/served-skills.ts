@@ -83,7 +83,9 @@ export class ServedSkills {
       body: manifest.body ?? '',
       digest: digestOf(skill, manifest),
       files: filesOf(skill),
-      readFile: async (path, options = {}) => toParts(await held.read(path, options)),
+      // What is listed is asked for by its address: a path is no URI, it may have a `#` in it.
+      readFile: async (path, options = {}) =>
+        toParts(await held.read(addressOf(skill, path) ?? path, options)),
     };
   }
 
@@ -243,6 +245,11 @@ function filesOf({ uri, resources }: ServedSkill): readonly SkillFile[] | 'dynam
     .filter((file) => file.uri !== uri)
     .map((file) => ({ path: decoded(file.uri.slice(folderOf(uri).length)), size: file.size }));
 }
+
+const addressOf = ({ uri, resources }: ServedSkill, path: string): string | undefined =>
+  resources === 'dynamic'
+    ? undefined
+    : resources.find((file) => decoded(file.uri.slice(folderOf(uri).length)) === path)?.uri;
 
 function decoded(path: string): string {
   try {

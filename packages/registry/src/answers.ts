@@ -73,6 +73,8 @@ export interface Asker {
   readonly asking?: readonly Registration[];
   /** The question that waits for the answer. */
   readonly waiter?: Waiting | undefined;
+  /** How long whoever asks is waited for, in milliseconds. Default: as long as a source may take. */
+  readonly deadlineMs?: number;
 }
 
 /** How long to wait for an answer. */
@@ -145,7 +147,7 @@ class FacetAnswers<F extends Facet> {
         // Two that read each other: the one asked second answers without the first.
         return this.#alone(asker, patience);
       }
-      const asked = open ?? this.#start(key, asker);
+      const asked = open ?? this.#start(key, { ...asker, deadlineMs: patience.deadlineMs });
       waiter?.waitsFor.add(asked);
       const answer = await this.#wait(asked, patience);
       waiter?.waitsFor.delete(asked);
@@ -185,8 +187,8 @@ class FacetAnswers<F extends Facet> {
   }
 
   /** Its peers, if it is asked for this asker. */
-  #peers({ viewer, asking = [], waiter }: Asker): Peers & PeerTokens {
-    return this.#around.peers({ viewer, asking: [...asking, this.#registration], waiter });
+  #peers({ asking = [], ...asker }: Asker): Peers & PeerTokens {
+    return this.#around.peers({ ...asker, asking: [...asking, this.#registration] });
   }
 
   #holds(kept: Kept<Facets[F]>, asker: Asker): boolean {
@@ -220,7 +222,8 @@ class FacetAnswers<F extends Facet> {
     return kept;
   }
 
-  #start(key: string, { viewer, asking = [] }: Asker): Asked<Facets[F]> {
+  #start(key: string, asker: Asker): Asked<Facets[F]> {
+    const { viewer } = asker;
     const registration = this.#registration;
     const around = this.#around;
     if (registration.activated === 0) registration.activated = around.next();
@@ -233,7 +236,7 @@ class FacetAnswers<F extends Facet> {
       end: until.end,
       waiting: 0,
       abandoned: false,
-      answer: this.#make({ viewer, asking, waiter: { waitsFor } }, until).then((made) => {
+      answer: this.#make({ ...asker, waiter: { waitsFor } }, until).then((made) => {
         until.release();
         // Given up meanwhile: a newer question may have been answered already.
         if (this.#asked.get(key) !== asked) return made;
@@ -280,10 +283,13 @@ class FacetAnswers<F extends Facet> {
   }
 
   /** An answer that is not kept: for one that is itself waited for. */
-  async #alone({ viewer, asking }: Asker, { until }: Patience): Promise<Answer<Facets[F]>> {
+  async #alone(
+    { viewer, asking }: Asker,
+    { until, deadlineMs }: Patience,
+  ): Promise<Answer<Facets[F]>> {
     const own = untilAnyOf(until, this.#registration.gone);
     try {
-      return await this.#make({ viewer, ...(asking && { asking }) }, own);
+      return await this.#make({ viewer, deadlineMs, ...(asking && { asking }) }, own);
     } finally {
       own.release();
     }

@@ -310,7 +310,9 @@ export class ExtensionRegistry implements AsyncDisposable {
       next: () => ++this.#serial,
       visible: (scope) => this.#visible(scope),
       peers: (asker) =>
-        new PeerAnswers(asker, this.#visible(asker.viewer.scope), { deadlineMs: sourceTimeoutMs }),
+        new PeerAnswers(asker, this.#visible(asker.viewer.scope), {
+          deadlineMs: peersDeadline(asker.deadlineMs ?? sourceTimeoutMs),
+        }),
       late: (registration, facet) =>
         this.#hub.tell(registration, { capability: registration.id, kind: KIND_OF[facet] }),
       problem: (problem) => this.#problem(problem),
@@ -399,6 +401,9 @@ interface SessionRecord {
 function sessionOf({ session }: { readonly session?: string }): string | undefined {
   return normalizeScope(session === undefined ? {} : { session }).session;
 }
+
+/** Who asks its peers answers in time, also where one of them does not: it is waited for a little longer than they are. */
+const peersDeadline = (deadlineMs: number): number => Math.max(deadlineMs / 2, deadlineMs - 1_000);
 
 const KIND_OF: Readonly<Record<Facet, string>> = {
   tools: 'tools_changed',

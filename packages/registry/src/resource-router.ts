@@ -67,8 +67,8 @@ export class ResourceRouter implements ResourceView {
   async exists(uri: string, options: Options = {}): Promise<boolean> {
     const parsed = this.#parse(uri);
     if (parsed.scheme !== 'skill') return (await this.#provider(parsed, options)) !== undefined;
-    if (isSkillText(parsed)) {
-      const candidates = await this.#skillCandidates(parsed, options);
+    const candidates = await this.#skillCandidates(parsed, options);
+    if (candidates.every(({ path }) => path === undefined)) {
       const says = candidates.map(({ registration, capability, uri: known }) =>
         this.#safely(registration, options, (context) => capability.skillExists(known, context)),
       );
@@ -171,24 +171,35 @@ export class ResourceRouter implements ResourceView {
     parsed: RoutedUri,
     options: Options,
   ): Promise<readonly ContentPart[] | undefined> {
+    let missing: unknown;
     for (const candidate of await this.#skillCandidates(parsed, options)) {
-      const { registration, capability, uri } = candidate;
+      const { registration, capability, uri, path } = candidate;
       const skill = await this.#ask(registration, options, (context) =>
         capability.openSkill(uri, context),
       );
       if (skill === undefined) continue;
-      if (!isSkillText(parsed)) {
-        const path = decodeURIComponent(parsed.path);
-        return this.#ask(registration, options, ({ signal }) => skill.readFile(path, { signal }));
+      if (path === undefined) {
+        const { entry, body: text } = skill;
+        const mimeType = entry.mimeType ?? 'text/markdown';
+        return [{ type: 'resource', uri: entry.uri, mimeType, text }];
       }
-      const { entry, body: text } = skill;
-      const mimeType = entry.mimeType ?? 'text/markdown';
-      return [{ type: 'resource', uri: entry.uri, mimeType, text }];
+      try {
+        return await this.#ask(registration, options, ({ signal }) =>
+          skill.readFile(path, { signal }),
+        );
+      } catch (error) {
+        if (!PatchbayError.isInstance(error) || error.code !== 'not-found') throw error;
+        missing = error;
+      }
     }
+    if (missing !== undefined) throw missing;
     return undefined;
   }
 
-  /** Who may have the skill, best first: by its URI, by its name, by a name that differs only in `_` and `-`. */
+  /**
+   * Who may have the skill, best first: by its URI, by the folder that is nearest to a file, by its name, by a name that
+   * differs only in `_` and `-`.
+   */
   async #skillCandidates(parsed: RoutedUri, options: Options): Promise<readonly Candidate[]> {
     const found = await this.#during(options, (patience) =>
       this.#soon(
@@ -198,8 +209,10 @@ export class ResourceRouter implements ResourceView {
         }),
       ),
     );
+    // What a server serves stands behind everything else, however well its address fits.
     return found.flat().toSorted(
       by(
+        ({ served }) => Number(served),
         ({ rank }) => rank,
         ({ precedence }) => -precedence,
       ),
@@ -216,10 +229,12 @@ export class ResourceRouter implements ResourceView {
     if (!isSkillResource(capability)) return [];
     const answer = await answers.of('skills')?.get({ viewer: this.#viewer }, patience);
     const listed = (answer?.value ?? []).flatMap((entry): readonly Candidate[] => {
-      const rank = rankOf(entry, parsed);
-      if (rank === undefined || !passes(this.#viewer.filter.skills, entry.name)) return [];
-      const { uri, precedence = 0 } = entry;
-      return [{ registration, capability, uri, rank, precedence }];
+      const match = matchOf(entry, parsed);
+      if (match === undefined || !passes(this.#viewer.filter.skills, entry.name)) return [];
+      const { uri, precedence = 0, served } = entry;
+      return [
+        { registration, capability, uri, precedence, served: served !== undefined, ...match },
+      ];
     });
     if (listed.length > 0 || this.#viewer.filter.skills !== undefined) return listed;
     // A source may serve what it does not list.
@@ -227,7 +242,9 @@ export class ResourceRouter implements ResourceView {
     const exists = await this.#safely(registration, options, (context) =>
       capability.skillExists(uri, context),
     );
-    return exists === true ? [{ registration, capability, uri, rank: 3, precedence: 0 }] : [];
+    const path = textOrPath(parsed);
+    const unlisted = { registration, capability, uri, rank: 4, path, precedence: 0, served: true };
+    return exists === true ? [unlisted] : [];
   }
 
   /** What there is, in the order of those who were asked. Who takes long is waited for where nobody else has it. */
@@ -279,26 +296,47 @@ interface Provider {
   readonly capability: ResourceProvider;
 }
 
-interface Candidate {
+interface Candidate extends Match {
   readonly registration: Registration;
   readonly capability: SkillResource;
   readonly uri: string;
-  readonly rank: number;
   readonly precedence: number;
+  readonly served: boolean;
+}
+
+/** How well a skill fits a URI. */
+interface Match {
+  /** The less the better. */
+  readonly rank: number;
+  /** Of the file within the skill that is meant; `undefined`: its text. */
+  readonly path: string | undefined;
 }
 
 const notFound = (uri: string): PatchbayError =>
   new PatchbayError('not-found', `Nothing here has ${uri}.`, { details: { uri } });
 
-const isSkillText = ({ path }: RoutedUri): boolean => path === '' || path === 'SKILL.md';
+const MANIFEST = '/SKILL.md';
 
-function rankOf(
+const textOrPath = ({ path }: RoutedUri): string | undefined =>
+  path === '' || path === 'SKILL.md' ? undefined : decodeURIComponent(path);
+
+function matchOf(
   entry: { readonly uri: string; readonly name: string },
   parsed: RoutedUri,
-): number | undefined {
-  if (entry.uri === parsed.uri) return 0;
-  if (entry.name === parsed.authority) return 1;
-  return folded(entry.name) === folded(parsed.authority) ? 2 : undefined;
+): Match | undefined {
+  if (entry.uri === parsed.uri) return { rank: 0, path: undefined };
+  const folder = entry.uri.endsWith(MANIFEST) ? entry.uri.slice(0, -MANIFEST.length) : undefined;
+  if (folder !== undefined && parsed.uri.startsWith(`${folder}/`)) {
+    const path = decodeURIComponent(parsed.uri.slice(folder.length + 1));
+    return { rank: 1 + 1 / folder.length, path };
+  }
+  const rank =
+    entry.name === parsed.authority
+      ? 2
+      : folded(entry.name) === folded(parsed.authority)
+        ? 3
+        : undefined;
+  return rank === undefined ? undefined : { rank, path: textOrPath(parsed) };
 }
 
 const folded = (name: string): string => name.replaceAll('_', '-');
