@@ -1,11 +1,12 @@
 import { ConnectionPool } from '@patchbay/connection-pool';
 import { McpServerCapability } from '@patchbay/mcp';
-import { scriptedServer, type ScriptedServerOptions } from '@patchbay/testkit';
+import { scriptedServer, skillsServer, type ScriptedServerOptions } from '@patchbay/testkit';
 import {
   describeCapability,
   describeChangeObservable,
   describeCommandResource,
   describeMcpResource,
+  describeSkillResource,
 } from '@patchbay/testkit/vitest';
 
 const SERVER: ScriptedServerOptions = {
@@ -63,5 +64,21 @@ describeChangeObservable('McpServerCapability', {
     const capability = make();
     await capability.callTool('works', {});
     return { ...rest, capability, change: () => server.setTools([{ name: 'works' }]) };
+  },
+});
+
+describeSkillResource('McpServerCapability', {
+  create: async () => {
+    const pool = new ConnectionPool({ backOff: { firstMs: 1, maxMs: 20 } });
+    const server = await skillsServer({
+      skills: [{ name: 'pdf', files: { 'forms.md': 'Forms.' } }, { name: 'memo' }],
+    });
+    return {
+      capability: new McpServerCapability({ id: 'acme', server: server.config, connections: pool }),
+      [Symbol.asyncDispose]: async () => {
+        await pool.close();
+        await server.close();
+      },
+    };
   },
 });
