@@ -48,7 +48,8 @@ export async function decide(
   const { id, definition } = offered.tool;
   try {
     const acting = actingNow();
-    const said = await rules.approval?.({
+    const ask = rules.approval ?? (() => 'allow' as const);
+    const said = await ask({
       tool: {
         id,
         name: definition.name,
@@ -59,7 +60,7 @@ export async function decide(
       ...(viewer.identity === undefined ? {} : { identity: viewer.identity }),
       ...(acting.length === 0 ? {} : { acting }),
     });
-    return said === undefined || said === 'allow'
+    return said === 'allow'
       ? executionRule(definition.name, acting, rules.executing)
       : said;
   } catch (error) {

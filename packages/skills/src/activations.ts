@@ -11,6 +11,20 @@ export interface Activation extends SkillReference {
   /** Of the text that is in the conversation; absent where none is. */
   readonly digest?: string;
   readonly by: ActiveSkill['by'];
+  /** A server serves it. */
+  readonly served?: ServedActivation;
+}
+
+/** What is remembered of a skill that a server serves. */
+export interface ServedActivation {
+  /** The label of the server. */
+  readonly server: string;
+  /** The name by which the model knows it. */
+  readonly name: string;
+  /** What it consisted of when it was put in force; absent where that is not fixed. */
+  readonly content?: string;
+  /** It consists of something else by now: it is not in force any more, but its old text is in the conversation. */
+  readonly changed?: true;
 }
 
 /** For whom a skill is put in force. */
@@ -61,6 +75,25 @@ export class Activations {
     this.#store([...this.#all().filter((known) => !isSame(known, activation)), activation]);
   }
 
+  /** Skills of servers, those that have changed included. */
+  served(): readonly (Activation & { readonly served: ServedActivation })[] {
+    return this.#all().flatMap((known) =>
+      known.served === undefined ? [] : [{ ...known, served: known.served }],
+    );
+  }
+
+  /** Whether it is in force. */
+  has(skill: SkillReference): boolean {
+    const known = this.get(skill);
+    return known !== undefined && known.served?.changed !== true;
+  }
+
+  /** Its text is something else by now: what was said of it holds no more. */
+  end(activation: Activation & { readonly served: ServedActivation }): void {
+    if (activation.served.changed === true) return;
+    this.set({ ...activation, served: { ...activation.served, changed: true } });
+  }
+
   delete(skill: SkillReference): void {
     this.#store(this.#all().filter((known) => !isSame(known, skill)));
   }
@@ -72,11 +105,12 @@ export class Activations {
   }
 
   #store(all: readonly Activation[]): void {
-    const plain = all.map(({ source, uri, by, digest }) => ({
+    const plain = all.map(({ source, uri, by, digest, served }) => ({
       source,
       uri,
       by,
       ...(digest === undefined ? {} : { digest }),
+      ...(served === undefined ? {} : { served: { ...served } }),
     }));
     this.#state.set(this.#key, plain.length === 0 ? undefined : plain);
   }
@@ -87,11 +121,23 @@ const isSame = (a: SkillReference, b: SkillReference): boolean =>
 
 function isActivation(value: unknown): value is Activation & Json {
   if (typeof value !== 'object' || value === null) return false;
-  const { source, uri, digest, by } = value as Record<string, unknown>;
+  const { source, uri, digest, by, served } = value as Record<string, unknown>;
   return (
     typeof source === 'string' &&
     typeof uri === 'string' &&
     typeof by === 'string' &&
-    (digest === undefined || typeof digest === 'string')
+    (digest === undefined || typeof digest === 'string') &&
+    (served === undefined || isServed(served))
+  );
+}
+
+function isServed(value: unknown): value is ServedActivation {
+  if (typeof value !== 'object' || value === null) return false;
+  const { server, name, content, changed } = value as Record<string, unknown>;
+  return (
+    typeof server === 'string' &&
+    typeof name === 'string' &&
+    (content === undefined || typeof content === 'string') &&
+    (changed === undefined || changed === true)
   );
 }

@@ -1,6 +1,9 @@
-import type { Problem } from '@patchbay/protocols';
+import type { Problem, SkillEntry } from '@patchbay/protocols';
 
 import type { NamedSkill } from './named-skills.ts';
+
+/** Of what a server says of a skill, in characters: the specification's limit for a description. */
+const MAX_SERVED_TEXT = 1_024;
 
 const INTRODUCTION =
   'Skills hold instructions for particular tasks. Before you do a task that one of them describes, ' +
@@ -78,14 +81,21 @@ const rank = ({ skill }: NamedSkill): number => skill.entry.precedence ?? 0;
 function wholeItem({ name, skill: { entry } }: NamedSkill): string {
   const description = [entry.description, entry.whenToUse]
     .filter((text) => text !== undefined)
+    .map((text) => (entry.served === undefined ? text : clip(text, MAX_SERVED_TEXT)))
     .join(' ');
-  return `<skill><name>${inline(name)}</name><description>${inline(description)}</description><origin>${inline(entry.origin)}</origin></skill>`;
+  const origin = serverItem(entry) || `<origin>${inline(entry.origin)}</origin>`;
+  return `<skill><name>${inline(name)}</name><description>${inline(description)}</description>${origin}</skill>`;
 }
 
-const nameItem = ({ name }: NamedSkill): string => `<skill><name>${inline(name)}</name></skill>`;
+const nameItem = ({ name, skill: { entry } }: NamedSkill): string =>
+  `<skill><name>${inline(name)}</name>${serverItem(entry)}</skill>`;
+
+/** Which server says so; nothing for what lies here. */
+const serverItem = ({ served }: SkillEntry): string =>
+  served === undefined ? '' : `<server>${inline(served.server)}</server>`;
 
 /** One line of text that cannot break out of the markup around it. */
-const inline = (text: string): string => escapeMarkup(oneLine(text));
+export const inline = (text: string): string => escapeMarkup(oneLine(text));
 
 /** One line, without characters that cannot be seen. */
 export function oneLine(text: string): string {
@@ -95,6 +105,23 @@ export function oneLine(text: string): string {
 /** Control, zero-width, direction and tag characters: they hide text from people, not from models. */
 const INVISIBLE =
   /[\p{Cc}\u00AD\u200B\u202A-\u202E\u2060-\u2064\u2066-\u2069\uFEFF\u{E0000}-\u{E007F}]/gu;
+
+/** At most `length` characters, the last one a sign that there were more. */
+export function clip(text: string, length: number): string {
+  const characters = Array.from(text);
+  return characters.length <= length ? text : `${characters.slice(0, length - 1).join('')}…`;
+}
+
+/**
+ * Text of a server in which nothing is left that opens or closes markup, of whatever kind, or that people do not see. What
+ * stands between quotes or spaces, as in `a < b`, stays as it is.
+ */
+export function withoutMarkup(text: string): string {
+  return text
+    .replaceAll('\r\n', '\n')
+    .replaceAll(INVISIBLE, (found) => (found === '\n' || found === '\t' ? found : ''))
+    .replaceAll(/<(?=[\p{L}/!?|_])/gu, '&lt;');
+}
 
 export function escapeMarkup(text: string): string {
   return text

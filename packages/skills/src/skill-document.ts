@@ -1,10 +1,4 @@
-import {
-  booleanField,
-  listField,
-  readFrontmatter,
-  textField,
-  type FrontmatterData,
-} from '@patchbay/files';
+import { booleanField, readFrontmatter } from '@patchbay/files';
 import type { Problem, SkillEntry } from '@patchbay/protocols';
 
 import {
@@ -12,8 +6,9 @@ import {
   descriptionOf,
   isAlwaysActive,
   nameOf,
-  ownList,
+  toolLists,
   trustedServers,
+  whenToUseOf,
   type Warn,
 } from './skill-fields.ts';
 import { strictFaults } from './strict-validation.ts';
@@ -92,16 +87,9 @@ export function readSkillDocument(
       'has nothing that says what it is for, and was left out. Give it a name and a description.',
     );
   }
-  // Three fields, three meanings: the one with `_` narrows the tools of servers that the skill itself brings.
-  const specified: FrontmatterData = Object.assign(Object.create(null), data);
-  delete specified['allowed_tools'];
-  checkTools(specified, warn);
-  const lists = {
-    preApprovedTools: listField(specified, 'allowed-tools'),
-    embeddedTools: ownList(data, 'allowed_tools'),
-    disallowedTools: listField(data, 'disallowed-tools'),
-  };
-  const whenToUse = textField(data, 'when_to_use');
+  checkTools(data, warn);
+  const lists = toolLists(data);
+  const whenToUse = whenToUseOf(data);
   const modelInvocable = booleanField(data, 'disable-model-invocation') !== true;
   const userInvocable = booleanField(data, 'user-invocable') !== false;
   const alwaysActive = isAlwaysActive(data, options.trusted, warn);
@@ -118,9 +106,7 @@ export function readSkillDocument(
     userInvocable,
     ...(alwaysActive ? { alwaysActive } : {}),
     ...(whenToUse === undefined ? {} : { whenToUse }),
-    ...(lists.preApprovedTools === undefined ? {} : { preApprovedTools: lists.preApprovedTools }),
-    ...(lists.embeddedTools === undefined ? {} : { embeddedTools: lists.embeddedTools }),
-    ...(lists.disallowedTools === undefined ? {} : { disallowedTools: lists.disallowedTools }),
+    ...lists,
     ...(servers === undefined ? {} : { servers }),
     ...(options.digest === undefined ? {} : { digest: options.digest }),
     ...(problems.length === 0 ? {} : { problems }),

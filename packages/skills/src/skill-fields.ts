@@ -90,7 +90,7 @@ export function trustedServers(
 
 /** Notes a form of `allowed-tools` that says nothing. */
 export function checkTools(data: FrontmatterData, warn: Warn): void {
-  const value = field(data, 'allowed-tools');
+  const value = field(specifiedFields(data), 'allowed-tools');
   const fine =
     value === undefined ||
     typeof value === 'string' ||
@@ -102,8 +102,33 @@ export function checkTools(data: FrontmatterData, warn: Warn): void {
     );
 }
 
+/** When to use it. */
+export const whenToUseOf = (data: FrontmatterData): string | undefined =>
+  textField(data, 'when_to_use');
+
+/** Three fields, three meanings: the one with `_` narrows the tools of servers that the skill itself brings. */
+export function toolLists(
+  data: FrontmatterData,
+): Pick<SkillEntry, 'preApprovedTools' | 'embeddedTools' | 'disallowedTools'> {
+  const preApprovedTools = listField(specifiedFields(data), 'allowed-tools');
+  const embeddedTools = ownList(data, 'allowed_tools');
+  const disallowedTools = listField(data, 'disallowed-tools');
+  return {
+    ...(preApprovedTools === undefined ? {} : { preApprovedTools }),
+    ...(embeddedTools === undefined ? {} : { embeddedTools }),
+    ...(disallowedTools === undefined ? {} : { disallowedTools }),
+  };
+}
+
+/** Without our own field, whose name is another way to write one of the specification. */
+function specifiedFields(data: FrontmatterData): FrontmatterData {
+  const specified: FrontmatterData = Object.assign(Object.create(null), data);
+  delete specified['allowed_tools'];
+  return specified;
+}
+
 /** A list under one of patchbay's own names, exactly as written, or under `metadata.patchbay`. */
-export function ownList(data: FrontmatterData, name: string): readonly string[] | undefined {
+function ownList(data: FrontmatterData, name: string): readonly string[] | undefined {
   if (data[name] !== undefined) return listField({ [name]: data[name] }, name);
   return listField(patchbayFields(data), name);
 }

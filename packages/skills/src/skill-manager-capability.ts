@@ -12,19 +12,27 @@ import {
   type CompileContext,
   type InstructionBlock,
   type ServerFactory,
+  type SkillEntry,
   type Tool,
   type TurnContext,
   type TurnContribution,
+  type ActingSkill,
+  type PeerSkill,
+  type Problem,
+  type TrustPolicy,
 } from '@patchbay/protocols';
 
-import { Activations } from './activations.ts';
-import { catalogueOf } from './catalogue.ts';
+import { Activations, type Activation, type SkillReference } from './activations.ts';
+import { catalogueOf, oneLine } from './catalogue.ts';
+import { Consents, consentTo } from './consents.ts';
 import { EmbeddedServers, serverProblems } from './embedded-servers.ts';
 import { BoundedMatcher, type SkillMatcher } from './matcher.ts';
 import { findSkill, nameSkills, shadowProblems, type NamedSkill } from './named-skills.ts';
+import { endActivation, hasChanged, isChanged, openNamed, servedActivation } from './served-skills.ts';
 import type { SkillModes } from './skill-modes.ts';
-import { declaredArguments, skillCommandText, skillContent } from './skill-text.ts';
+import { changedText, declaredArguments, skillCommandText, skillContent } from './skill-text.ts';
 import { skillTools } from './skill-tools.ts';
+import { approvedPatterns, disallowedPatterns } from './tool-patterns.ts';
 
 export interface SkillManagerOptions {
   /** Default `skills`. One per view: of several the deepest registration of the id counts. */
@@ -45,6 +53,12 @@ export interface SkillManagerOptions {
    * such servers are not started, and a problem says so.
    */
   readonly servers?: ServerFactory | undefined;
+  /**
+   * Asked whether a skill of a server gets what it asks for beyond being read: to be active always, to start servers, to have
+   * tools approved or taken away. The answer holds for that content in that session. Default: nothing of it is granted, and
+   * a problem says what it asks for.
+   */
+  readonly trust?: TrustPolicy | undefined;
 }
 
 /**
@@ -61,6 +75,7 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
   readonly #catalogueChars: number;
   readonly #modes: SkillModes;
   readonly #servers: EmbeddedServers | undefined;
+  readonly #consents: Consents;
 
   constructor(options: SkillManagerOptions = {}) {
     const { id = 'skills', matcher, matcherTimeoutMs = 2_000, catalogueChars = 32_000 } = options;
@@ -71,6 +86,7 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
     const source = changeSource(id);
     const servers = options.servers && new EmbeddedServers(source, options.servers);
     this.#servers = servers;
+    this.#consents = new Consents(options.trust, () => source.emit('skills_changed'));
     this.revision = () => servers?.revision() ?? source.revision();
     this.changes = source.subscribe;
   }
@@ -80,8 +96,9 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
   }
 
   async instructions(context: CompileContext): Promise<readonly InstructionBlock[]> {
-    const named = await this.#named(context);
-    for (const problem of shadowProblems(named)) context.report(problem);
+    const problems: Problem[] = [];
+    const named = await this.#named(context, problems);
+    for (const problem of [...problems, ...shadowProblems(named)]) context.report(problem);
     if (this.#servers === undefined)
       for (const problem of serverProblems(named)) context.report(problem);
     const catalogue = catalogueOf(forModels(named), this.#catalogueChars, this.id);
@@ -92,16 +109,21 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
 
   /** Made for one agent of one session: they close over its state. Their definitions are the same for the same skills. */
   async tools(context: CompileContext): Promise<readonly Tool[]> {
-    const { peers, state, scope } = context;
+    const { state, scope } = context;
     const activations = new Activations(state, scope);
-    const find = async () => forModels(await this.#named({ peers }));
+    const find = async () => forModels(await this.#named(context));
     const named = await this.#named(context);
-    const own = skillTools(forModels(named), { capability: this.id, find, activations });
+    const own = skillTools(forModels(named), {
+      capability: this.id,
+      find,
+      activations,
+      contentOf: (skill) => this.#consents.asked(skill).content,
+    });
     if (this.#servers === undefined) return own;
     const inForce = named.filter(
       ({ skill: { source, entry } }) =>
         entry.servers !== undefined &&
-        (entry.alwaysActive === true || activations.get({ source, uri: entry.uri }) !== undefined),
+        (entry.alwaysActive === true || activations.has({ source, uri: entry.uri })),
     );
     return [...own, ...(await this.#servers.tools(inForce, context))];
   }
@@ -115,19 +137,39 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
       named.map(async (item) => {
         const { source, entry } = item.skill;
         const active = activations.get({ source, uri: entry.uri });
+        if (active !== undefined && entry.served !== undefined) {
+          const content = this.#consents.asked(item.skill).content;
+          // Put in force by a program that did not say what it consists of: that it is from now on.
+          if (active.served === undefined)
+            activations.set({ ...active, ...servedActivation(item, content) });
+          else if (hasChanged(active, content)) {
+            endActivation(item.skill, activations);
+            return this.#changed(item);
+          }
+        }
         const by =
           entry.alwaysActive === true
             ? 'always'
             : (active?.by ?? (matched.has(item.name) ? 'matcher' : undefined));
-        return by && this.#open(item, by, active?.digest, turn);
+        return by && this.#open(item, by, active, turn, activations);
       }),
     );
     const inForce = opened.filter((skill) => skill !== undefined);
     return {
       instructions: inForce.flatMap(({ instructions }) => instructions),
-      active: inForce.map(({ active }) => active),
+      active: inForce.flatMap(({ active }) => active),
       hide: [...new Set(inForce.flatMap(({ hide }) => hide))],
     };
+  }
+
+  /** Also of skills that have changed: their old text is in the conversation. */
+  acting({ scope, state }: Pick<CompileContext, 'scope' | 'state'>): readonly ActingSkill[] {
+    return new Activations(state, scope).served().map(({ source, uri, served }) => {
+      const { server, name, content, changed } = served;
+      const consent =
+        changed === true ? undefined : consentTo(state, { source, uri }, content);
+      return { server, name, approvedTools: (consent?.tools ?? []).flatMap(approvedPatterns) };
+    });
   }
 
   async listCommands(context: CompileContext): Promise<readonly CommandEntry[]> {
@@ -156,26 +198,48 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
   ): Promise<CommandPrompt> {
     const users = (await this.#named(context)).filter(({ forUser }) => forUser);
     const found = findSkill(users, name);
-    const skill = await found?.skill.open();
+    const activations = new Activations(context.state, context.scope);
+    const skill = found && (await openNamed(found, activations));
     if (found === undefined || skill === undefined)
       throw new PatchbayError('not-found', `There is no skill "${name}".`, { source: this.id });
     const { source, entry } = found.skill;
     const { digest } = skill;
-    const activations = new Activations(context.state, context.scope);
-    activations.set({ source, uri: entry.uri, digest, by: 'user' });
-    const text = skillCommandText(skill, args);
+    const { content } = this.#consents.asked(found.skill);
+    const served = servedActivation(found, content);
+    activations.set({ source, uri: entry.uri, digest, by: 'user', ...served });
+    const text = skillCommandText(found.name, skill, args);
     return { messages: [{ role: 'user', content: [{ type: 'text', text }] }] };
   }
 
-  async #named({ peers }: Pick<CompileContext, 'peers'>): Promise<readonly NamedSkill[]> {
-    return nameSkills(await peers.skills(), this.#modes);
+  /** Under their names, with what they are granted; `problems` takes what kept some from it. */
+  async #named(
+    context: CompileContext,
+    problems: Problem[] = [],
+  ): Promise<readonly NamedSkill[]> {
+    const all = await context.peers.skills();
+    if (!all.some(({ entry }) => entry.served !== undefined)) return nameSkills(all, this.#modes);
+    const activations = new Activations(context.state, context.scope);
+    const once = withoutDoubles(all, problems);
+    const isActive = (skill: SkillReference) => activations.has(skill);
+    const admitted = await this.#consents.admit(once, context, isActive);
+    problems.push(...admitted.problems);
+    return nameSkills(admitted.skills, this.#modes);
+  }
+
+  #changed({ name, skill: { entry } }: NamedSkill) {
+    const text = changedText(name, entry.served!.server);
+    const instructions = [{ source: this.id, kind: 'dynamic' as const, text }];
+    return { instructions, active: [], hide: [] };
   }
 
   /** A matcher that fails leaves the catalogue as it is. */
   async #matched(named: readonly NamedSkill[], turn: TurnContext): Promise<ReadonlySet<string>> {
     if (this.#matcher === undefined || turn.userText === undefined) return new Set();
     try {
-      const entries = forModels(named).map(({ name, skill: { entry } }) => ({ ...entry, name }));
+      const entries = forModels(named).map(({ name, skill: { entry } }) => ({
+        ...(entry.served === undefined ? entry : forMatcher(entry)),
+        name,
+      }));
       return await this.#matcher.choose(turn.turnId, turn.userText, entries);
     } catch (error) {
       turn.report(problemFrom(this.id, error));
@@ -184,24 +248,29 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
   }
 
   async #open(
-    { name, skill }: NamedSkill,
+    item: NamedSkill,
     by: ActiveSkill['by'],
-    /** Of the text that is in the conversation already. */
-    known: string | undefined,
+    /** Whose text may be in the conversation already. */
+    activation: Activation | undefined,
     turn: TurnContext,
+    activations: Activations,
   ) {
+    const { name, skill } = item;
     try {
-      const open = await skill.open();
+      const open = await openNamed(item, activations);
       if (open === undefined) return undefined;
-      const { digest, body } = open;
+      const { digest, body, entry } = open;
       const text = skillContent(name, open);
-      const said = (by === 'model' || by === 'user') && known === digest;
+      // What a server makes anew each time is not said anew each time.
+      const same = activation?.digest === digest || entry.served !== undefined;
+      const said = (by === 'model' || by === 'user') && same;
       return {
         instructions: said ? [] : [{ source: this.id, kind: 'dynamic' as const, text }],
-        active: { name, source: skill.source, digest, body, by },
-        hide: (open.entry.disallowedTools ?? []).flatMap(toolPatterns),
+        active: [{ name, source: skill.source, digest, body, by, ...servedBy(entry) }],
+        hide: (entry.disallowedTools ?? []).flatMap(disallowedPatterns),
       };
     } catch (error) {
+      if (activation !== undefined && isChanged(error)) return this.#changed(item);
       turn.report(problemFrom(skill.source, error));
       return undefined;
     }
@@ -211,13 +280,28 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
 const forModels = (named: readonly NamedSkill[]): readonly NamedSkill[] =>
   named.filter(({ forModel }) => forModel);
 
-/**
- * What `disallowed-tools` names, as other clients write it: `mcp__github__delete_repo`, `mcp__github` for all of a server,
- * `Bash`, and `Bash(rm *)`, which can only be kept by taking the whole tool away. A bare name is that tool of any source.
- */
-function toolPatterns(written: string): readonly string[] {
-  const name = written.replace(/\(.*\)$/, '');
-  const ofServer = /^mcp__(.+)$/.exec(name)?.[1];
-  if (ofServer !== undefined) return [ofServer.includes('__') ? ofServer : `${ofServer}__*`];
-  return name.includes('__') || name.includes('*') ? [name] : [name, `*__${name}`];
+/** What a server writes for matchers does not count, unless somebody agreed to it: then it is in `whenToUse`. */
+function forMatcher({ frontmatter: _, ...entry }: SkillEntry): SkillEntry {
+  return entry;
+}
+
+function servedBy({ served, preApprovedTools = [] }: SkillEntry): Pick<ActiveSkill, 'served'> {
+  if (served === undefined) return {};
+  const approvedTools = preApprovedTools.flatMap(approvedPatterns);
+  return { served: { server: served.server, approvedTools } };
+}
+
+/** Of entries that a server gives under one URI none is taken: which one is meant nobody knows. */
+function withoutDoubles(skills: readonly PeerSkill[], problems: Problem[]): readonly PeerSkill[] {
+  const seen = new Map<string, number>();
+  const keyOf = ({ source, entry }: PeerSkill) => JSON.stringify([source, entry.uri]);
+  for (const skill of skills) seen.set(keyOf(skill), (seen.get(keyOf(skill)) ?? 0) + 1);
+  const doubled = (skill: PeerSkill) =>
+    skill.entry.served !== undefined && seen.get(keyOf(skill))! > 1;
+  const uris = new Map(skills.filter(doubled).map((skill) => [keyOf(skill), skill]));
+  for (const { source, entry } of uris.values()) {
+    const message = `The server "${entry.served!.server}" gives several skills under ${oneLine(entry.uri)}; none of them is used.`;
+    problems.push({ source, code: 'skill-doubled', severity: 'error', message });
+  }
+  return uris.size === 0 ? skills : skills.filter((skill) => !doubled(skill));
 }

@@ -2,15 +2,26 @@ import {
   PatchbayError,
   textResult,
   toPatchbayError,
+  type PeerSkill,
   type Tool,
   type ToolDefinition,
   type ToolResult,
 } from '@patchbay/protocols';
 
 import type { Activations } from './activations.ts';
-import { oneLine } from './catalogue.ts';
+import { clip, oneLine, withoutMarkup } from './catalogue.ts';
 import { findSkill, nearNames, type NamedSkill } from './named-skills.ts';
-import { skillContent } from './skill-text.ts';
+import {
+  changedResult,
+  endActivation,
+  hasChanged,
+  isChanged,
+  openNamed,
+  servedActivation,
+  unverifiedResult,
+  type OpenedSkill,
+} from './served-skills.ts';
+import { fileOrigin, skillContent } from './skill-text.ts';
 
 /** More names than this are not written into the schema: the catalogue has them anyway. */
 const MAX_ENUM = 100;
@@ -21,6 +32,8 @@ export interface SkillToolContext {
   /** The skills that a model may use at the moment. */
   readonly find: () => Promise<readonly NamedSkill[]>;
   readonly activations: Activations;
+  /** What a skill of a server consists of at the moment; `undefined` where that is not fixed. */
+  readonly contentOf: (skill: PeerSkill) => string | undefined;
 }
 
 /** `list_skills`, `activate_skill` and `read_skill_file`; none without skills. */
@@ -45,8 +58,10 @@ export function skillTools(
       inputSchema: object({}),
       call: async () => {
         const lines = (await context.find()).map(({ name: known, skill: { entry } }) => {
-          const { description, whenToUse = '' } = entry;
-          return `- ${oneLine(known)}: ${oneLine(`${description} ${whenToUse}`)}`;
+          const { description, whenToUse = '', served } = entry;
+          const text = oneLine(`${description} ${whenToUse}`);
+          if (served === undefined) return `- ${oneLine(known)}: ${text}`;
+          return `- ${oneLine(known)} (of the server "${oneLine(served.server)}"): ${clip(withoutMarkup(text), 1_024)}`;
         });
         return textResult(lines.join('\n') || 'There are no skills.');
       },
@@ -67,45 +82,107 @@ export function skillTools(
 }
 
 async function activate(wanted: string, context: SkillToolContext): Promise<ToolResult> {
+  const { activations, contentOf } = context;
   const skills = await context.find();
   const found = findSkill(skills, wanted);
-  const skill = await found?.skill.open();
-  if (found === undefined || skill === undefined) return unknownSkill(wanted, skills);
+  if (found === undefined) return unknownSkill(wanted, skills);
   const { name } = found;
   const { source, entry } = found.skill;
+  const reference = { source, uri: entry.uri };
+  const before = activations.get(reference);
+  const opened = await openForModel(found, context);
+  if (opened === undefined) return unknownSkill(wanted, skills);
+  if ('refused' in opened) return opened.refused;
+  const { skill } = opened;
   const { digest } = skill;
-  const before = context.activations.get({ source, uri: entry.uri });
-  if (entry.alwaysActive === true || before?.digest === digest || before?.by === 'program') {
+  const content = contentOf(found.skill);
+  const same =
+    before !== undefined &&
+    !hasChanged(before, content) &&
+    (before.digest === digest || before.by === 'program');
+  if (entry.alwaysActive === true || same) {
     return textResult(
       `The skill "${name}" is already active, and has not changed (${digest}). Follow it. ` +
         'Should its text be gone, read its file SKILL.md.',
     );
   }
-  context.activations.set({ source, uri: entry.uri, digest, by: 'model' });
+  activations.set({ ...reference, digest, by: 'model', ...servedActivation(found, content) });
   return textResult(skillContent(name, skill));
 }
 
+/** A skill of a server is read by those who have its text: what it says elsewhere counts as much as what SKILL.md says. */
 async function readFile(
   wanted: string,
   path: string,
   context: SkillToolContext,
 ): Promise<ToolResult> {
+  const { activations, contentOf } = context;
   const skills = await context.find();
   const found = findSkill(skills, wanted);
-  const skill = await found?.skill.open();
-  if (skill === undefined) return unknownSkill(wanted, skills);
+  if (found === undefined) return unknownSkill(wanted, skills);
+  const { name } = found;
+  const { source, entry } = found.skill;
+  const { served, alwaysActive } = entry;
+  if (served !== undefined && alwaysActive !== true) {
+    const active = activations.get({ source, uri: entry.uri });
+    if (active === undefined) {
+      const text = `The skill "${name}" is not active. Call activate_skill before you read its files.`;
+      return textResult(text, { isError: true });
+    }
+    if (hasChanged(active, contentOf(found.skill))) {
+      endActivation(found.skill, activations);
+      return changedResult(found);
+    }
+  }
+  const opened = await openForModel(found, context);
+  if (opened === undefined) return unknownSkill(wanted, skills);
+  if ('refused' in opened) return opened.refused;
+  const { skill } = opened;
   try {
-    return { content: await skill.readFile(path) };
+    const content = await skill.readFile(path);
+    if (served === undefined) return { content };
+    return { content: [{ type: 'text', text: fileOrigin(name, served.server, path) }, ...content] };
   } catch (thrown) {
     const error = toPatchbayError(thrown, 'source-failed');
+    if (served !== undefined && isChanged(error)) {
+      endActivation(found.skill, activations);
+      return unverifiedResult(found, error);
+    }
     if (!READ_FAULTS.has(error.code)) throw error;
     const files = skill.files === 'dynamic' ? [] : skill.files.map((file) => file.path);
-    const known = files.length === 0 ? 'It has no other files.' : `Its files: ${files.join(', ')}.`;
+    const known =
+      files.length === 0
+        ? 'It has no other files.'
+        : `Its files: ${files.slice(0, MAX_FILES).map(oneLine).join(', ')}.`;
     return textResult(`${error.message} ${known}`, { isError: true });
   }
 }
 
-const READ_FAULTS: ReadonlySet<string> = new Set(['not-found', 'outside-root', 'too-large']);
+/** What keeps a skill of a server from being read is said to the model, as what it is. */
+async function openForModel(
+  found: NamedSkill,
+  { activations }: SkillToolContext,
+): Promise<{ readonly skill: OpenedSkill } | { readonly refused: ToolResult } | undefined> {
+  try {
+    const skill = await openNamed(found, activations);
+    return skill && { skill };
+  } catch (thrown) {
+    if (found.skill.entry.served === undefined) throw thrown;
+    if (isChanged(thrown)) return { refused: unverifiedResult(found, thrown) };
+    const error = toPatchbayError(thrown, 'source-failed');
+    if (!READ_FAULTS.has(error.code)) throw error;
+    return { refused: textResult(error.message, { isError: true }) };
+  }
+}
+
+const MAX_FILES = 50;
+const READ_FAULTS: ReadonlySet<string> = new Set([
+  'not-found',
+  'outside-root',
+  'too-large',
+  'invalid-uri',
+  'unknown-scheme',
+]);
 
 function unknownSkill(wanted: string, skills: readonly NamedSkill[]): ToolResult {
   const near = nearNames(skills, wanted);

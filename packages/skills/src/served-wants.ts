@@ -1,0 +1,97 @@
+import { booleanField, type FrontmatterData, type FrontmatterValue } from '@patchbay/files';
+import { sha256Hex, type EmbeddedServer, type SkillEntry } from '@patchbay/protocols';
+
+import { clip, oneLine } from './catalogue.ts';
+import { isAlwaysActive, toolLists, whenToUseOf } from './skill-fields.ts';
+import { readServers } from './skill-servers.ts';
+
+/** What a skill of a server asks for beyond being read. */
+export interface Asked {
+  /** The fields of its entry, if all of it is granted. */
+  readonly grants: Partial<SkillEntry>;
+  /** For people, one thing each; empty where it asks for nothing. */
+  readonly wants: readonly string[];
+  /** What an answer is about: its source, its URI, the set of its files, its frontmatter. Absent where that is not fixed. */
+  readonly content: string | undefined;
+  /** What it takes back of itself: nobody has to agree to that. */
+  readonly limits: Pick<SkillEntry, 'modelInvocable' | 'userInvocable'>;
+}
+
+const MAX_WANT = 500;
+const MAX_DEPTH = 20;
+
+/** By the rules for skills of a folder, without its problems: a server's author does not read them. */
+export function askedBy(source: string, entry: SkillEntry): Asked {
+  const data = textsIn(entry.frontmatter);
+  const quiet = () => undefined;
+  const alwaysActive = isAlwaysActive(data, true, quiet);
+  const { preApprovedTools = [], disallowedTools = [], embeddedTools } = toolLists(data);
+  const whenToUse = whenToUseOf(data);
+  const servers = readServers(data, undefined, quiet);
+  const wants = [
+    ...(alwaysActive ? ['be active always'] : []),
+    ...Object.entries(servers ?? {}).map(([name, server]) => wantOf(name, server)),
+    ...(preApprovedTools.length === 0
+      ? []
+      : [`have tools approved beforehand: ${preApprovedTools.join(', ')}`]),
+    ...(disallowedTools.length === 0 ? [] : [`take tools away: ${disallowedTools.join(', ')}`]),
+    ...(whenToUse === undefined ? [] : [`say when it is to be used: ${whenToUse}`]),
+  ];
+  const hash = entry.served?.hash;
+  const about = [source, entry.served?.server, entry.uri, hash, data];
+  return {
+    wants: wants.map((want) => clip(oneLine(want), MAX_WANT)),
+    content: hash === undefined ? undefined : `sha256:${sha256Hex(JSON.stringify(about))}`,
+    limits: {
+      ...(booleanField(data, 'disable-model-invocation') === true ? { modelInvocable: false } : {}),
+      ...(booleanField(data, 'user-invocable') === false ? { userInvocable: false } : {}),
+    },
+    grants: {
+      ...(alwaysActive ? { alwaysActive } : {}),
+      ...(preApprovedTools.length === 0 ? {} : { preApprovedTools }),
+      ...(disallowedTools.length === 0 ? {} : { disallowedTools }),
+      ...(embeddedTools === undefined ? {} : { embeddedTools }),
+      ...(whenToUse === undefined ? {} : { whenToUse }),
+      ...(servers === undefined ? {} : { servers }),
+    },
+  };
+}
+
+/** Nothing of what it could be granted: what a source filled in by itself does not count. */
+export function plainEntry(entry: SkillEntry): SkillEntry {
+  const {
+    alwaysActive: _always,
+    whenToUse: _when,
+    preApprovedTools: _approved,
+    embeddedTools: _embedded,
+    disallowedTools: _disallowed,
+    servers: _servers,
+    ...plain
+  } = entry;
+  return { ...plain, precedence: 0 };
+}
+
+function wantOf(name: string, { config }: EmbeddedServer): string {
+  if ('url' in config) return `connect to the server "${name}" at ${config.url}`;
+  if (!('command' in config)) return `use the server "${name}"`;
+  const { command, args = [], env = {} } = config;
+  const names = Object.keys(env);
+  const set = names.length === 0 ? '' : ` with ${names.join(', ')} set`;
+  return `start the server "${name}": ${[command, ...args].join(' ')}${set}`;
+}
+
+/** Frontmatter as it is read from files: every scalar is text. In one order, so that the same says the same. */
+function textsIn(frontmatter: SkillEntry['frontmatter']): FrontmatterData {
+  const value = textual(frontmatter ?? {}, 0);
+  return typeof value === 'object' && !Array.isArray(value) ? (value as FrontmatterData) : {};
+}
+
+function textual(value: unknown, depth: number): FrontmatterValue {
+  if (typeof value !== 'object') return String(value ?? '');
+  if (value === null || depth > MAX_DEPTH) return '';
+  if (Array.isArray(value)) return value.map((item) => textual(item, depth + 1));
+  const map: Record<string, FrontmatterValue> = Object.create(null);
+  for (const [key, item] of Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+    map[key] = textual(item, depth + 1);
+  return map;
+}
