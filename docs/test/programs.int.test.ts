@@ -29,12 +29,8 @@ describe('the programs of the documentation', () => {
     );
     await writeFile(join(project, 'README.md'), '# A project\n');
     await writeFile(
-      join(project, '.mcp.json'),
-      JSON.stringify({
-        mcpServers: {
-          files: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '.'] },
-        },
-      }),
+      join(project, 'patchbay.yaml'),
+      "mcp_servers:\n  files:\n    command: npx\n    args: [-y, '@modelcontextprotocol/server-filesystem', .]\n",
     );
     vi.stubEnv('HOME', join(project, 'home'));
     process.chdir(project);
@@ -107,21 +103,21 @@ describe('the programs of the documentation', () => {
 
   it('06: a server that fails', async () => {
     await writeFile(
-      join(project, '.mcp.json'),
-      '{\n  "mcpServers": {\n    "github": { "command": "gh-mcp" }\n  }\n}\n',
+      join(project, 'patchbay.yaml'),
+      'mcp_servers:\n  github:\n    command: gh-mcp\n',
     );
     const { output } = await runProgram('06-trouble.ts', project, {
       until: (said) => said.includes('index'),
     });
     expect(output).toMatch(
-      /github connect-failed gh-mcp: command not found\. Install it.* It is configured in \.mcp\.json:3\. \d{4}-/,
+      /github connect-failed gh-mcp: command not found\. Install it.* It is configured in patchbay\.yaml:2\. \d{4}-/,
     );
   });
 
   it('07: slash commands from every source', async () => {
     await mkdir(join(project, '.claude/commands'), { recursive: true });
     await writeFile(join(project, '.claude/commands/review.md'), 'Review $1.');
-    await rm(join(project, '.mcp.json'));
+    await rm(join(project, 'patchbay.yaml'));
     const { output, code } = await runProgram('07-commands.ts', project, {
       input: '/review this\n/reveiw\nhello\n',
     });

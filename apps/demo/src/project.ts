@@ -52,6 +52,8 @@ export async function openProject(): Promise<Project> {
     host = await createHost({
       cwd: folder,
       home: false,
+      // A program that people use would ask them; this one has brought the project itself.
+      trust: ({ kind, origin }) => kind === 'server' && origin.startsWith('.mcp.json:'),
       env: {
         NODE: process.execPath,
         FILE_SERVER: join(

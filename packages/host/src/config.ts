@@ -151,6 +151,8 @@ interface Source {
   /** Relative commands and folders are meant from here. */
   readonly base: string;
   readonly placeholders: Placeholders;
+  /** It came with a project, and nobody named it: it starts nothing unasked. */
+  readonly asks?: boolean;
 }
 
 class Loading {
@@ -197,10 +199,19 @@ class Loading {
       text,
       base: basename(folder) === '.vscode' ? dirname(folder) : folder,
       placeholders: 'shell' as const,
+      asks:
+        SERVER_FILES.some((one) => resolve(this.#options.cwd, one) === file) &&
+        !this.#isNamed(file),
     };
     if (/\.ya?ml$/i.test(name)) await this.#sections(text.value ?? {}, source);
     else if (/^opencode\.jsonc?$/i.test(name)) await this.#openCode(source);
     else await this.#serverFile(source);
+  }
+
+  /** The program itself names it. */
+  #isNamed(file: string): boolean {
+    const { config, cwd } = this.#options;
+    return typeof config === 'string' && resolve(cwd, config) === file;
   }
 
   failed(file: string, error: unknown, more = ''): void {
@@ -326,6 +337,7 @@ class Loading {
         placeholders: source.placeholders,
         base: source.base,
         origin: place === undefined ? file : `${file}:${place.line}`,
+        asks: source.asks === true,
         problem: (field, why, kind) =>
           this.#problem(source, [...path, name, ...field], entryText(name, why, kind), {
             ...kind,

@@ -13,6 +13,7 @@ import {
   problemFrom,
   type ApprovalPolicy,
   type Problem,
+  type TrustPolicy,
 } from '@patchbay/protocols';
 import {
   ExtensionRegistry,
@@ -20,6 +21,7 @@ import {
   type NameFilter,
   type RegistrationHandle,
 } from '@patchbay/registry';
+import { McpServerCapability } from '@patchbay/mcp';
 import { SkillManagerCapability, type SkillMatcher } from '@patchbay/skills';
 
 import { ConfigLoader, type LoadedConfig } from './config.ts';
@@ -28,6 +30,7 @@ import type { HostConfig, NamePatterns } from './config-schema.ts';
 import { defaultFolders, type DefaultFolders } from './default-folders.ts';
 import type { InputHandler } from './inputs.ts';
 import { Insight, type Logger } from './insight.ts';
+import { Trust, type InspectedTrust } from './trust.ts';
 import { wantedOf, wantedServers, wantedSkills, type Wanted } from './wiring.ts';
 import {
   Sessions,
@@ -53,6 +56,13 @@ export interface HostOptions {
   readonly inputs?: InputHandler;
   /** Asked before every call. Default: everything may run. */
   readonly approval?: ApprovalPolicy;
+  /**
+   * Asked, when it is wanted for the first time, whether something that comes with a project or from a server may do what it
+   * wants: servers of `.mcp.json` and the files of other clients start; servers that project skills bring; skills that want to
+   * be active always; commands that run something. Once for each content; a later edit is another question. What
+   * `patchbay.yaml`, code and the user's own folder say needs no answer. Default: none of it is allowed, and problems say so.
+   */
+  readonly trust?: TrustPolicy;
   /** Chooses skills before each model request. Default: the model chooses from the catalogue. */
   readonly matcher?: SkillMatcher;
   /** Who does what command files ask for: shell commands and files. Default: nobody, and a problem says so. */
@@ -84,6 +94,8 @@ export interface HostInspection {
   }[];
   readonly connections: readonly InspectedConnection[];
   readonly sessions: readonly InspectedSession[];
+  /** What `trust` was asked, and what it said. */
+  readonly trust: readonly InspectedTrust[];
   /** Configuration files that were read. */
   readonly files: readonly string[];
   /** Of the configuration; those of sources are in the views. */
@@ -99,6 +111,7 @@ export class Host implements AsyncDisposable {
   readonly #folders: DefaultFolders;
   readonly #watch: ConfigWatch;
   readonly #insight: Insight;
+  readonly #trust: Trust;
   readonly #options: HostOptions;
   readonly #cwd: string;
   /** What the configuration has registered, by scope and id. */
@@ -120,6 +133,7 @@ export class Host implements AsyncDisposable {
       onProblem: options.onProblem,
       debug: isSet((options.env ?? process.env)['PATCHBAY_DEBUG']),
     });
+    this.#trust = new Trust(options.trust);
     const { isHeard } = this.#insight;
     // Unheard, the registry warns of the first problem of each source.
     const heard = {
@@ -141,7 +155,13 @@ export class Host implements AsyncDisposable {
       filtersOf: (agent) => this.#filtersOf(agent),
       failed: (id, error) => this.#insight.problem(problemFrom(`session ${id}`, error)),
     });
-    this.registry.register(new SkillManagerCapability(matcher === undefined ? {} : { matcher }));
+    this.registry.register(
+      new SkillManagerCapability({
+        ...(matcher === undefined ? {} : { matcher }),
+        trust: this.#trust.policy,
+        servers: (id, server) => new McpServerCapability({ id, server, connections: this.#pool }),
+      }),
+    );
     void this.#apply(loaded);
     for (const problem of loaded.problems) this.#insight.problem(problem);
   }
@@ -171,6 +191,7 @@ export class Host implements AsyncDisposable {
       })),
       connections: this.#pool.inspect(),
       sessions: this.#sessions.list(),
+      trust: this.#trust.inspect(),
       files,
       problems,
     };
@@ -232,10 +253,11 @@ export class Host implements AsyncDisposable {
   /** Registers what is wanted and not there, takes out what is no longer wanted or has changed, and leaves the rest. */
   async #apply(loaded: LoadedConfig): Promise<void> {
     const wanted = new Map(
-      wantedOf(loaded, this.#folders, this.#pool, this.#options.commands).map((one) => [
-        keyOf(one),
-        one,
-      ]),
+      wantedOf(loaded, this.#folders, {
+        connections: this.#pool,
+        trust: this.#trust,
+        handlers: this.#options.commands,
+      }).map((one) => [keyOf(one), one]),
     );
     const ending: Promise<void>[] = [];
     for (const [key, { wanted: before, handle }] of this.#plugged) {
@@ -280,11 +302,11 @@ export class Host implements AsyncDisposable {
     const register = (wanted: readonly Wanted[]) => {
       for (const one of wanted) this.registry.register(one.make(), one.scope);
     };
-    register(wantedSkills('session-skills', folders, 40, false, scope));
+    register(wantedSkills('session-skills', folders, { precedence: 40, trusted: 'ask' }, scope));
     if (opening.servers === undefined) return;
     const { servers, problems } = await this.#loader.entries(opening.servers);
     for (const problem of problems) this.#insight.problem(problem);
-    register(wantedServers(servers, scope, this.#pool));
+    register(wantedServers(servers, scope, { connections: this.#pool, trust: this.#trust }));
   }
 
   #originOf({ id, scope }: InspectedCapability): string | undefined {

@@ -11,3 +11,4 @@ export type {
   Session,
   SessionViewOptions,
 } from './session.ts';
+export type { InspectedTrust } from './trust.ts';

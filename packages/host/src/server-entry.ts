@@ -99,6 +99,8 @@ export interface ServerEntry {
   readonly tools: readonly ToolDefinition[] | undefined;
   readonly include: readonly string[] | undefined;
   readonly exclude: readonly string[] | undefined;
+  /** What it wants, for people, as written; absent if nobody has to be asked. */
+  readonly asks: string | undefined;
   readonly problems: readonly Problem[];
 }
 
@@ -109,6 +111,8 @@ export interface EntryContext {
   /** Relative commands and folders are meant from here: the folder of the file, never the program's own. */
   readonly base: string;
   readonly origin: string;
+  /** The file came with a project: somebody is asked before the server is started. */
+  readonly asks: boolean;
   /** A problem with file and line, for a field of the entry: an error leaves the server out, a warning does not. */
   readonly problem: (
     field: readonly string[],
@@ -241,6 +245,7 @@ export async function readServerEntry(
     tools: undefined,
     include: undefined,
     exclude: undefined,
+    asks: undefined,
     problems,
   });
   const problems: Problem[] = [...slips(raw, context)];
@@ -265,7 +270,17 @@ export async function readServerEntry(
     tools: entry.tools?.map(toDefinition),
     include: entry.include_tools ?? entry.includeTools,
     exclude: entry.exclude_tools ?? entry.excludeTools,
+    asks: context.asks ? wantOf(entry) : undefined,
   };
+}
+
+const MAX_WANT = 500;
+
+/** As the file has it: nothing in it is filled in. */
+function wantOf({ command, args = [], url }: Entry): string {
+  const want = url === undefined ? `start ${[command, ...args].join(' ')}` : `connect to ${url}`;
+  const line = want.replaceAll(/\s+/g, ' ');
+  return line.length > MAX_WANT ? `${line.slice(0, MAX_WANT)} …` : line;
 }
 
 /** Unknown keys that are almost known ones. */

@@ -6,11 +6,12 @@ import type {
   RegistrationScope,
   ServerConfig,
 } from '@patchbay/protocols';
-import { localSkills } from '@patchbay/skills/node';
+import { localSkills, type LocalSkillsOptions } from '@patchbay/skills/node';
 
 import type { LoadedConfig } from './config.ts';
 import type { CommandFolder, DefaultFolders } from './default-folders.ts';
 import type { ServerEntry } from './server-entry.ts';
+import { serverRequest, type Trust } from './trust.ts';
 
 /** Something that a configuration wants registered. */
 export interface Wanted {
@@ -22,21 +23,33 @@ export interface Wanted {
   make(): AnyCapability;
 }
 
+/** What things are made with. */
+export interface Means {
+  readonly connections: ConnectionProvider;
+  /** Stands between what comes with a project and whatever it wants to start. */
+  readonly trust: Trust;
+  readonly handlers?: CommandHandlers | undefined;
+}
+
 /** Everything that a configuration and the usual folders want registered. */
 export function wantedOf(
   loaded: LoadedConfig,
   found: DefaultFolders,
-  connections: ConnectionProvider,
-  handlers: CommandHandlers = {},
+  { connections, trust, handlers = {} }: Means,
 ): readonly Wanted[] {
   const { servers, skills, commands, agents } = loaded;
   return [
-    ...wantedServers(servers, {}, connections),
-    ...wantedSkills('configured-skills', skills.folders, 35, false, {}),
+    ...wantedServers(servers, {}, { connections, trust }),
+    ...wantedSkills('configured-skills', skills.folders, { precedence: 35 }, {}),
     ...(skills.defaults
       ? [
-          ...wantedSkills('project-skills', found.skills.project, 30, true, {}),
-          ...wantedSkills('user-skills', found.skills.user, 20, true, {}),
+          ...wantedSkills(
+            'project-skills',
+            found.skills.project,
+            { precedence: 30, optional: true, trusted: 'ask' },
+            {},
+          ),
+          ...wantedSkills('user-skills', found.skills.user, { precedence: 20, optional: true }, {}),
         ]
       : []),
     ...wantedCommands(
@@ -48,15 +61,21 @@ export function wantedOf(
     ),
     ...(commands.defaults
       ? [
-          ...wantedCommands('project-commands', found.commands.project, 30, true, handlers),
+          ...wantedCommands(
+            'project-commands',
+            found.commands.project,
+            30,
+            true,
+            trust.guardHandlers(handlers),
+          ),
           ...wantedCommands('user-commands', found.commands.user, 20, true, handlers),
         ]
       : []),
     ...agents.flatMap((agent) => {
       const scope = { agent: agent.name, everySession: true } as const;
       return [
-        ...wantedServers(agent.servers, scope, connections),
-        ...wantedSkills('agent-skills', agent.skillFolders, 38, false, scope),
+        ...wantedServers(agent.servers, scope, { connections, trust }),
+        ...wantedSkills('agent-skills', agent.skillFolders, { precedence: 38 }, scope),
       ];
     }),
   ];
@@ -66,9 +85,9 @@ export function wantedOf(
 export function wantedServers(
   entries: readonly ServerEntry[],
   scope: RegistrationScope,
-  connections: ConnectionProvider,
+  { connections, trust }: Pick<Means, 'connections' | 'trust'>,
 ): readonly Wanted[] {
-  return entries.flatMap(({ name, origin, config, lazy, tools, include, exclude }) => {
+  return entries.flatMap(({ name, origin, config, lazy, tools, include, exclude, asks }) => {
     if (config === undefined) return [];
     const options = {
       lazy,
@@ -76,13 +95,18 @@ export function wantedServers(
       ...(include === undefined ? {} : { include }),
       ...(exclude === undefined ? {} : { exclude }),
     };
+    const fingerprint = JSON.stringify([config, options]);
+    const own =
+      asks === undefined
+        ? connections
+        : trust.guard(connections, serverRequest(name, origin, asks, fingerprint));
     return {
       id: name,
       scope,
-      fingerprint: JSON.stringify([config, options]),
+      fingerprint: JSON.stringify([config, options, asks]),
       server: config,
       make: () =>
-        new McpServerCapability({ id: name, server: config, connections, origin, ...options }),
+        new McpServerCapability({ id: name, server: config, connections: own, origin, ...options }),
     };
   });
 }
@@ -91,12 +115,11 @@ export function wantedServers(
 export function wantedSkills(
   id: string,
   folder: readonly string[],
-  precedence: number,
-  optional: boolean,
+  about: Pick<LocalSkillsOptions, 'precedence' | 'optional' | 'trusted'>,
   scope: RegistrationScope,
 ): readonly Wanted[] {
   if (folder.length === 0) return [];
-  const options = { id, folder, precedence, optional };
+  const options = { id, folder, ...about };
   return [{ id, scope, fingerprint: JSON.stringify(options), make: () => localSkills(options) }];
 }
 

@@ -22,6 +22,7 @@ const open = (options: HostOptions = {}) =>
     cwd: root,
     home: false,
     env: {},
+    trust: () => true,
     onProblem: (problem) => void problems.push(problem),
     ...options,
   });

@@ -24,7 +24,7 @@ afterEach(async () => {
 });
 
 const open = (options: HostOptions = {}) =>
-  createHost({ cwd: root, home: false, env: {}, watch: false, ...options });
+  createHost({ cwd: root, home: false, env: {}, watch: false, trust: () => true, ...options });
 const entryOf = ({ config }: ScriptedServer) => {
   const { command, args = [] } = config as StdioServerConfig;
   return { command, args };

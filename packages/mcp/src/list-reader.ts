@@ -99,6 +99,7 @@ const GONE: ReadonlySet<string> = new Set([
   'unavailable',
   'closed',
   'identity-required',
+  'not-trusted',
 ]);
 
 /** Whether a server said that it tells when a list changes. */

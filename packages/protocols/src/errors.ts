@@ -43,6 +43,7 @@ export type PatchbayCode =
   | 'not-found'
   | 'outside-root'
   | 'skill-changed'
+  | 'not-trusted'
   | 'command-unknown'
   | 'command-arguments'
   // anything that was thrown by foreign code and has no code of its own

@@ -45,6 +45,11 @@ export interface SkillEntry {
    * fields. (Skills over MCP)
    */
   readonly served?: ServedContent;
+  /**
+   * Its author may not decide about the agent: `alwaysActive`, `preApprovedTools` and `servers` are what it asks for, and take
+   * effect only where a user trusts it with them.
+   */
+  readonly untrusted?: boolean;
 }
 
 /** What a served skill consists of. */

@@ -13,7 +13,7 @@ import type { SkillReference } from './activations.ts';
 import { oneLine } from './catalogue.ts';
 import { askedBy, plainEntry, type Asked } from './served-wants.ts';
 
-/** What a user said to what a skill of a server asks for, as the session remembers it. */
+/** What a user said to what a skill asks for, as the session remembers it. */
 export interface SkillConsent extends SkillReference {
   /** `sha256:` and 64 hex digits of what the answer is about: it holds for nothing else. */
   readonly content: string;
@@ -99,7 +99,7 @@ export class Consents {
     const problems: Problem[] = [];
     const admitted = skills.map(async (skill): Promise<PeerSkill> => {
       const { source, entry } = skill;
-      if (entry.served === undefined) return skill;
+      if (!needsConsent(entry)) return skill;
       const asked = this.asked(skill);
       const { grants, wants, content, limits } = asked;
       const plain = { ...plainEntry(entry), ...limits };
@@ -133,7 +133,11 @@ export class Consents {
     const key = JSON.stringify([scope.session, source, entry.uri, content]);
     let question = this.#open.get(key);
     if (question === undefined) {
-      question = { until: Date.now() + MAX_WAIT_MS, answered: this.#put(skill, state), late: false };
+      question = {
+        until: Date.now() + MAX_WAIT_MS,
+        answered: this.#put(skill, state),
+        late: false,
+      };
       const opened = question;
       this.#open.set(key, opened);
       void opened.answered.then(() => {
@@ -141,7 +145,8 @@ export class Consents {
         if (opened.late) this.#announce();
       });
     }
-    if (!(await settled(question.answered, question.until - Date.now(), signal))) question.late = true;
+    if (!(await settled(question.answered, question.until - Date.now(), signal)))
+      question.late = true;
     return consentTo(state, { source, uri: entry.uri }, content);
   }
 
@@ -196,7 +201,7 @@ function refusal(
     content === undefined
       ? 'Its files are not fixed, so that nobody can agree to them; nothing of it is granted.'
       : nobody
-        ? 'Nothing of it is granted. Give `trust` to SkillManagerCapability to be asked.'
+        ? 'Nothing of it is granted. Give `trust` to the host, or to SkillManagerCapability, to be asked.'
         : consent === undefined
           ? 'It is being asked, and takes effect when somebody says yes.'
           : consent.reason === undefined
@@ -206,7 +211,7 @@ function refusal(
     source,
     code: 'skill-consent',
     severity: 'warning',
-    message: `The skill "${oneLine(entry.name)}" of the server "${entry.served!.server}" works, but asks to ${wants.join('; to ')}. ${why}`,
+    message: `The skill "${oneLine(entry.name)}" of ${entry.served === undefined ? entry.origin : `the server "${entry.served.server}"`} works, but asks to ${wants.join('; to ')}. ${why}`,
   };
 }
 
@@ -219,6 +224,10 @@ const lists = ({ wants, tools }: SkillConsent) => ({
   wants: [...wants],
   ...(tools === undefined ? {} : { tools: [...tools] }),
 });
+
+/** Whether what it asks for is nobody's to give but a user's. */
+export const needsConsent = (entry: SkillEntry): boolean =>
+  entry.served !== undefined || entry.untrusted === true;
 
 const isOf = (consent: SkillReference, { source, uri }: SkillReference): boolean =>
   consent.source === source && consent.uri === uri;

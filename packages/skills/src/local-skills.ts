@@ -17,8 +17,11 @@ export interface LocalSkillsOptions {
   readonly followLinks?: boolean;
   /** Skills in the folder of a skill are skills too. Default false: what is below a skill is its own material. */
   readonly nested?: boolean;
-  /** Whether its authors may decide about the agent: a skill be always active, say. Default true. */
-  readonly trusted?: boolean;
+  /**
+   * Whether its authors may decide about the agent: a skill be always active, say, or start servers. `ask`: each skill that
+   * wants to is asked about, by the `trust` of the SkillManagerCapability. Default true.
+   */
+  readonly trusted?: boolean | 'ask';
   /** `strict`: what the validator of the specification refuses is left out, with a problem. Default `lenient`. */
   readonly validate?: 'lenient' | 'strict';
   /**

@@ -17,7 +17,7 @@ export interface PackageSkillsOptions {
   /** Among several skills of one name the greatest is shown. Default 10: after those of the project and the user. */
   readonly precedence?: number;
   /** Whether their authors may decide about the agent. Default false. */
-  readonly trusted?: boolean;
+  readonly trusted?: boolean | 'ask';
 }
 
 /** Where packages keep skills, beside `skills`. */

@@ -75,7 +75,10 @@ export function changedResult({ name, skill: { entry } }: NamedSkill): ToolResul
 }
 
 /** What a model is told of a skill whose text is not what its server announced. */
-export function unverifiedResult({ name, skill: { entry } }: NamedSkill, error: unknown): ToolResult {
+export function unverifiedResult(
+  { name, skill: { entry } }: NamedSkill,
+  error: unknown,
+): ToolResult {
   const server = entry.served?.server ?? '';
   const why = error instanceof Error ? ` (${oneLine(error.message)})` : '';
   return textResult(

@@ -5,7 +5,7 @@ import { clip, oneLine } from './catalogue.ts';
 import { isAlwaysActive, toolLists, whenToUseOf } from './skill-fields.ts';
 import { readServers } from './skill-servers.ts';
 
-/** What a skill of a server asks for beyond being read. */
+/** What a skill asks for beyond being read. */
 export interface Asked {
   /** The fields of its entry, if all of it is granted. */
   readonly grants: Partial<SkillEntry>;
@@ -20,8 +20,34 @@ export interface Asked {
 const MAX_WANT = 500;
 const MAX_DEPTH = 20;
 
-/** By the rules for skills of a folder, without its problems: a server's author does not read them. */
+/** What a skill asks for whose author is not trusted, wherever it is from. */
 export function askedBy(source: string, entry: SkillEntry): Asked {
+  return entry.served === undefined ? askedLocally(entry) : askedByServer(source, entry);
+}
+
+/** Its source has read it already. What it takes back of itself, and what it is for, is nobody's to allow. */
+function askedLocally({
+  name,
+  origin,
+  alwaysActive,
+  preApprovedTools,
+  servers,
+}: SkillEntry): Asked {
+  const grants = {
+    ...(alwaysActive === undefined ? {} : { alwaysActive }),
+    ...(preApprovedTools === undefined ? {} : { preApprovedTools }),
+    ...(servers === undefined ? {} : { servers }),
+  };
+  return {
+    grants,
+    wants: wantsOf({ alwaysActive: false, preApprovedTools: [], ...grants }),
+    content: `sha256:${sha256Hex(JSON.stringify([name, origin, grants]))}`,
+    limits: {},
+  };
+}
+
+/** By the rules for skills of a folder, without its problems: a server's author does not read them. */
+function askedByServer(source: string, entry: SkillEntry): Asked {
   const data = textsIn(entry.frontmatter);
   const quiet = () => undefined;
   const alwaysActive = isAlwaysActive(data, true, quiet);
@@ -29,18 +55,14 @@ export function askedBy(source: string, entry: SkillEntry): Asked {
   const whenToUse = whenToUseOf(data);
   const servers = readServers(data, undefined, quiet);
   const wants = [
-    ...(alwaysActive ? ['be active always'] : []),
-    ...Object.entries(servers ?? {}).map(([name, server]) => wantOf(name, server)),
-    ...(preApprovedTools.length === 0
-      ? []
-      : [`have tools approved beforehand: ${preApprovedTools.join(', ')}`]),
+    ...wantsOf({ alwaysActive, preApprovedTools, ...(servers === undefined ? {} : { servers }) }),
     ...(disallowedTools.length === 0 ? [] : [`take tools away: ${disallowedTools.join(', ')}`]),
     ...(whenToUse === undefined ? [] : [`say when it is to be used: ${whenToUse}`]),
   ];
   const hash = entry.served?.hash;
   const about = [source, entry.served?.server, entry.uri, hash, data];
   return {
-    wants: wants.map((want) => clip(oneLine(want), MAX_WANT)),
+    wants: wants.map(forPeople),
     content: hash === undefined ? undefined : `sha256:${sha256Hex(JSON.stringify(about))}`,
     limits: {
       ...(booleanField(data, 'disable-model-invocation') === true ? { modelInvocable: false } : {}),
@@ -57,8 +79,32 @@ export function askedBy(source: string, entry: SkillEntry): Asked {
   };
 }
 
+const forPeople = (want: string): string => clip(oneLine(want), MAX_WANT);
+
+function wantsOf({
+  alwaysActive,
+  servers = {},
+  preApprovedTools,
+}: {
+  readonly alwaysActive: boolean;
+  readonly servers?: SkillEntry['servers'];
+  readonly preApprovedTools: readonly string[];
+}): readonly string[] {
+  return [
+    ...(alwaysActive ? ['be active always'] : []),
+    ...Object.entries(servers).map(([name, server]) => wantOf(name, server)),
+    ...(preApprovedTools.length === 0
+      ? []
+      : [`have tools approved beforehand: ${preApprovedTools.join(', ')}`]),
+  ].map(forPeople);
+}
+
 /** Nothing of what it could be granted: what a source filled in by itself does not count. */
 export function plainEntry(entry: SkillEntry): SkillEntry {
+  if (entry.served === undefined) {
+    const { alwaysActive: _, preApprovedTools: _tools, servers: _own, ...plain } = entry;
+    return plain;
+  }
   const {
     alwaysActive: _always,
     whenToUse: _when,

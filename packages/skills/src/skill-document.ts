@@ -31,7 +31,7 @@ export interface DocumentOptions {
   readonly origin: string;
   readonly precedence: number;
   /** Whether the author may decide about the agent: only then is a skill always active because it says so. */
-  readonly trusted: boolean;
+  readonly trusted: boolean | 'ask';
   /** `strict`: what the specification's validator refuses is refused. */
   readonly validate: 'lenient' | 'strict';
   /** The mcp.json beside it. */
@@ -92,8 +92,9 @@ export function readSkillDocument(
   const whenToUse = whenToUseOf(data);
   const modelInvocable = booleanField(data, 'disable-model-invocation') !== true;
   const userInvocable = booleanField(data, 'user-invocable') !== false;
-  const alwaysActive = isAlwaysActive(data, options.trusted, warn);
-  const servers = trustedServers(data, options.mcpJson, options.trusted, warn);
+  const mayAsk = options.trusted !== false;
+  const alwaysActive = isAlwaysActive(data, mayAsk, warn);
+  const servers = trustedServers(data, options.mcpJson, mayAsk, warn);
   const entry: SkillEntry = {
     uri: `skill://${encodeURIComponent(name)}/SKILL.md`,
     name,
@@ -109,6 +110,7 @@ export function readSkillDocument(
     ...lists,
     ...(servers === undefined ? {} : { servers }),
     ...(options.digest === undefined ? {} : { digest: options.digest }),
+    ...(options.trusted === 'ask' ? { untrusted: true } : {}),
     ...(problems.length === 0 ? {} : { problems }),
   };
   return {

@@ -24,11 +24,17 @@ import {
 
 import { Activations, type Activation, type SkillReference } from './activations.ts';
 import { catalogueOf, oneLine } from './catalogue.ts';
-import { Consents, consentTo } from './consents.ts';
+import { Consents, consentTo, needsConsent } from './consents.ts';
 import { EmbeddedServers, serverProblems } from './embedded-servers.ts';
 import { BoundedMatcher, type SkillMatcher } from './matcher.ts';
 import { findSkill, nameSkills, shadowProblems, type NamedSkill } from './named-skills.ts';
-import { endActivation, hasChanged, isChanged, openNamed, servedActivation } from './served-skills.ts';
+import {
+  endActivation,
+  hasChanged,
+  isChanged,
+  openNamed,
+  servedActivation,
+} from './served-skills.ts';
 import type { SkillModes } from './skill-modes.ts';
 import { changedText, declaredArguments, skillCommandText, skillContent } from './skill-text.ts';
 import { skillTools } from './skill-tools.ts';
@@ -54,8 +60,8 @@ export interface SkillManagerOptions {
    */
   readonly servers?: ServerFactory | undefined;
   /**
-   * Asked whether a skill of a server gets what it asks for beyond being read: to be active always, to start servers, to have
-   * tools approved or taken away. The answer holds for that content in that session. Default: nothing of it is granted, and
+   * Asked whether a skill of a server, or of a source that is not trusted, gets what it asks for beyond being read: to be
+   * active always, to start servers, to have tools approved or taken away. The answer holds for that content in that session. Default: nothing of it is granted, and
    * a problem says what it asks for.
    */
   readonly trust?: TrustPolicy | undefined;
@@ -166,8 +172,7 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
   acting({ scope, state }: Pick<CompileContext, 'scope' | 'state'>): readonly ActingSkill[] {
     return new Activations(state, scope).served().map(({ source, uri, served }) => {
       const { server, name, content, changed } = served;
-      const consent =
-        changed === true ? undefined : consentTo(state, { source, uri }, content);
+      const consent = changed === true ? undefined : consentTo(state, { source, uri }, content);
       return { server, name, approvedTools: (consent?.tools ?? []).flatMap(approvedPatterns) };
     });
   }
@@ -212,12 +217,9 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
   }
 
   /** Under their names, with what they are granted; `problems` takes what kept some from it. */
-  async #named(
-    context: CompileContext,
-    problems: Problem[] = [],
-  ): Promise<readonly NamedSkill[]> {
+  async #named(context: CompileContext, problems: Problem[] = []): Promise<readonly NamedSkill[]> {
     const all = await context.peers.skills();
-    if (!all.some(({ entry }) => entry.served !== undefined)) return nameSkills(all, this.#modes);
+    if (!all.some(({ entry }) => needsConsent(entry))) return nameSkills(all, this.#modes);
     const activations = new Activations(context.state, context.scope);
     const once = withoutDoubles(all, problems);
     const isActive = (skill: SkillReference) => activations.has(skill);
