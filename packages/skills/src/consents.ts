@@ -133,7 +133,11 @@ export class Consents {
     const key = JSON.stringify([scope.session, source, entry.uri, content]);
     let question = this.#open.get(key);
     if (question === undefined) {
-      question = { until: Date.now() + MAX_WAIT_MS, answered: this.#put(skill, state), late: false };
+      question = {
+        until: Date.now() + MAX_WAIT_MS,
+        answered: this.#put(skill, state),
+        late: false,
+      };
       const opened = question;
       this.#open.set(key, opened);
       void opened.answered.then(() => {
@@ -141,7 +145,8 @@ export class Consents {
         if (opened.late) this.#announce();
       });
     }
-    if (!(await settled(question.answered, question.until - Date.now(), signal))) question.late = true;
+    if (!(await settled(question.answered, question.until - Date.now(), signal)))
+      question.late = true;
     return consentTo(state, { source, uri: entry.uri }, content);
   }
 
@@ -154,7 +159,13 @@ export class Consents {
     const answer = { ...reference, content, wants };
     let consent: SkillConsent;
     try {
-      const said = await this.#policy!({ kind: 'skill', name, origin, wants, hash: content });
+      const said: unknown = await this.#policy!({
+        kind: 'skill',
+        name,
+        origin,
+        wants,
+        hash: content,
+      });
       const { preApprovedTools: tools } = grants;
       const granted = said === true;
       consent = { ...answer, granted, ...(granted && tools !== undefined ? { tools } : {}) };

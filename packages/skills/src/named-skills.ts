@@ -56,7 +56,11 @@ class Names {
     this.#folded.add(folded(name));
   }
 
-  give(skill: PeerSkill, wanted: readonly string[], isTaken = (name: string) => this.has(name)): void {
+  give(
+    skill: PeerSkill,
+    wanted: readonly string[],
+    isTaken = (name: string) => this.has(name),
+  ): void {
     const name = wanted.find((candidate) => !isTaken(candidate)) ?? wanted.at(-1)!;
     this.reserve(name);
     this.named.push(withMode(name, skill, this.#modes));
