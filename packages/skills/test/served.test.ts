@@ -499,6 +499,10 @@ describe('a skill of a server that changes while it is active', () => {
     expect([active, problems]).toEqual([[], []]);
     expect(instructions.at(-1)!.text).toContain('has changed');
     expect(await view.commands.resolve('/a')).toMatchObject({ ok: false, code: 'skill-changed' });
+    // What it was is not trusted again by itself.
+    acme.serve({ name: 'a' });
+    expect((await step(view)).active).toEqual([]);
+    expect(await dynamic(view)).toContain('has changed');
   });
 
   it('is over also where the program put it in force', async () => {
@@ -609,6 +613,18 @@ describe('a body that tells the model to run a command', () => {
     expect(await run('mcp__shell__Bash')).toBe('ran');
     expect(await run('Bash(git *)')).toBe('approval-required');
     expect(await run('Read')).toBe('approval-required');
+  });
+
+  it('does not run what was approved for what the skill was before', async () => {
+    const skill = { ...evil, frontmatter: { 'allowed-tools': 'Bash' } };
+    const acme = servedSource('acme', skill);
+    const view = plug([acme, shell], { trust: () => true }, { executing });
+    await activate(view, 'evil');
+    await step(view);
+    expect(await bash(view)).toMatchObject({ content: [{ text: 'ran' }] });
+    acme.serve({ ...skill, broken: true });
+    await step(view);
+    await expect(bash(view)).rejects.toMatchObject({ code: 'approval-required' });
   });
 
   it('says nothing where the skill lies here', async () => {
