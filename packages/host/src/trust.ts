@@ -115,7 +115,8 @@ export class Trust {
       request,
       decision: 'open',
       answer: (async () => policy(request))().then(
-        (said) => {
+        // Whatever else a program returns is no yes.
+        (said: unknown) => {
           asked.decision = said === true ? 'trusted' : 'refused';
           return said === true;
         },

@@ -296,7 +296,8 @@ function toBase64(bytes: Uint8Array): string {
 /** Every scalar as text, as frontmatter is given everywhere. */
 function asText(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(asText);
-  if (typeof value !== 'object' || value === null) return value === null ? '' : String(value);
+  if (typeof value === 'string' || value === null) return value ?? '';
+  if (typeof value !== 'object') return JSON.stringify(value);
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, asText(inner)]));
 }
 

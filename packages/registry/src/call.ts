@@ -60,9 +60,7 @@ export async function decide(
       ...(viewer.identity === undefined ? {} : { identity: viewer.identity }),
       ...(acting.length === 0 ? {} : { acting }),
     });
-    return said === 'allow'
-      ? executionRule(definition.name, acting, rules.executing)
-      : said;
+    return said === 'allow' ? executionRule(definition.name, acting, rules.executing) : said;
   } catch (error) {
     return { deny: `the approval policy failed: ${toPatchbayError(error).message}` };
   }

@@ -123,7 +123,7 @@ export function withoutMarkup(text: string): string {
     .replaceAll(/<(?=[\p{L}/!?|_])/gu, '&lt;');
 }
 
-export function escapeMarkup(text: string): string {
+function escapeMarkup(text: string): string {
   return text
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')

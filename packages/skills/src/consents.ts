@@ -159,7 +159,13 @@ export class Consents {
     const answer = { ...reference, content, wants };
     let consent: SkillConsent;
     try {
-      const said = await this.#policy!({ kind: 'skill', name, origin, wants, hash: content });
+      const said: unknown = await this.#policy!({
+        kind: 'skill',
+        name,
+        origin,
+        wants,
+        hash: content,
+      });
       const { preApprovedTools: tools } = grants;
       const granted = said === true;
       consent = { ...answer, granted, ...(granted && tools !== undefined ? { tools } : {}) };

@@ -1,8 +1,10 @@
 import {
   PatchbayError,
   textResult,
+  type ActiveSkill,
   type OpenSkill,
   type PeerSkill,
+  type Problem,
   type SkillEntry,
   type ToolResult,
 } from '@patchbay/protocols';
@@ -11,6 +13,7 @@ import type { Activation, Activations, ServedActivation } from './activations.ts
 import { oneLine } from './catalogue.ts';
 import type { NamedSkill } from './named-skills.ts';
 import { changedText, MAX_SERVED_BODY } from './skill-text.ts';
+import { approvedPatterns } from './tool-patterns.ts';
 
 /** A skill that was opened, as what it was listed as: what a server says at opening it grants itself is not looked at. */
 export type OpenedSkill = OpenSkill & { readonly entry: SkillEntry };
@@ -91,4 +94,38 @@ export function unverifiedResult(
 function asListed(open: OpenSkill, entry: SkillEntry): OpenedSkill {
   const { body, digest, files } = open;
   return { entry, body, digest, files, readFile: (path, options) => open.readFile(path, options) };
+}
+
+/** What a server writes for matchers does not count, unless somebody agreed to it: then it is in `whenToUse`. */
+export function forMatcher(entry: SkillEntry): SkillEntry {
+  const { frontmatter: _, ...plain } = entry;
+  return entry.served === undefined ? entry : plain;
+}
+
+/** For a skill in force: who says it, and what the user approved for it. */
+export function servedBy({
+  served,
+  preApprovedTools = [],
+}: SkillEntry): Pick<ActiveSkill, 'served'> {
+  if (served === undefined) return {};
+  const approvedTools = preApprovedTools.flatMap(approvedPatterns);
+  return { served: { server: served.server, approvedTools } };
+}
+
+/** Of entries that a server gives under one URI none is taken: which one is meant nobody knows. */
+export function withoutDoubles(
+  skills: readonly PeerSkill[],
+  problems: Problem[],
+): readonly PeerSkill[] {
+  const seen = new Map<string, number>();
+  const keyOf = ({ source, entry }: PeerSkill) => JSON.stringify([source, entry.uri]);
+  for (const skill of skills) seen.set(keyOf(skill), (seen.get(keyOf(skill)) ?? 0) + 1);
+  const doubled = (skill: PeerSkill) =>
+    skill.entry.served !== undefined && seen.get(keyOf(skill))! > 1;
+  const uris = new Map(skills.filter(doubled).map((skill) => [keyOf(skill), skill]));
+  for (const { source, entry } of uris.values()) {
+    const message = `The server "${entry.served!.server}" gives several skills under ${oneLine(entry.uri)}; none of them is used.`;
+    problems.push({ source, code: 'skill-doubled', severity: 'error', message });
+  }
+  return uris.size === 0 ? skills : skills.filter((skill) => !doubled(skill));
 }

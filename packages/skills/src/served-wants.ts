@@ -129,12 +129,13 @@ function wantOf(name: string, { config }: EmbeddedServer): string {
 /** Frontmatter as it is read from files: every scalar is text. In one order, so that the same says the same. */
 function textsIn(frontmatter: SkillEntry['frontmatter']): FrontmatterData {
   const value = textual(frontmatter ?? {}, 0);
-  return typeof value === 'object' && !Array.isArray(value) ? (value as FrontmatterData) : {};
+  return typeof value === 'object' && !Array.isArray(value) ? value : {};
 }
 
 function textual(value: unknown, depth: number): FrontmatterValue {
-  if (typeof value !== 'object') return String(value ?? '');
-  if (value === null || depth > MAX_DEPTH) return '';
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return '';
   if (Array.isArray(value)) return value.map((item) => textual(item, depth + 1));
   const map: Record<string, FrontmatterValue> = Object.create(null);
   for (const [key, item] of Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))

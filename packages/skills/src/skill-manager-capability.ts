@@ -12,28 +12,29 @@ import {
   type CompileContext,
   type InstructionBlock,
   type ServerFactory,
-  type SkillEntry,
   type Tool,
   type TurnContext,
   type TurnContribution,
   type ActingSkill,
-  type PeerSkill,
   type Problem,
   type TrustPolicy,
 } from '@patchbay/protocols';
 
 import { Activations, type Activation, type SkillReference } from './activations.ts';
-import { catalogueOf, oneLine } from './catalogue.ts';
+import { catalogueOf } from './catalogue.ts';
 import { Consents, consentTo, needsConsent } from './consents.ts';
 import { EmbeddedServers, serverProblems } from './embedded-servers.ts';
 import { BoundedMatcher, type SkillMatcher } from './matcher.ts';
 import { findSkill, nameSkills, shadowProblems, type NamedSkill } from './named-skills.ts';
 import {
   endActivation,
+  forMatcher,
   hasChanged,
   isChanged,
   openNamed,
   servedActivation,
+  servedBy,
+  withoutDoubles,
 } from './served-skills.ts';
 import type { SkillModes } from './skill-modes.ts';
 import { changedText, declaredArguments, skillCommandText, skillContent } from './skill-text.ts';
@@ -238,8 +239,8 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
   async #matched(named: readonly NamedSkill[], turn: TurnContext): Promise<ReadonlySet<string>> {
     if (this.#matcher === undefined || turn.userText === undefined) return new Set();
     try {
-      const entries = forModels(named).map(({ name, skill: { entry } }) => ({
-        ...(entry.served === undefined ? entry : forMatcher(entry)),
+      const entries = forModels(named).map(({ name, skill }) => ({
+        ...forMatcher(skill.entry),
         name,
       }));
       return await this.#matcher.choose(turn.turnId, turn.userText, entries);
@@ -281,29 +282,3 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
 
 const forModels = (named: readonly NamedSkill[]): readonly NamedSkill[] =>
   named.filter(({ forModel }) => forModel);
-
-/** What a server writes for matchers does not count, unless somebody agreed to it: then it is in `whenToUse`. */
-function forMatcher({ frontmatter: _, ...entry }: SkillEntry): SkillEntry {
-  return entry;
-}
-
-function servedBy({ served, preApprovedTools = [] }: SkillEntry): Pick<ActiveSkill, 'served'> {
-  if (served === undefined) return {};
-  const approvedTools = preApprovedTools.flatMap(approvedPatterns);
-  return { served: { server: served.server, approvedTools } };
-}
-
-/** Of entries that a server gives under one URI none is taken: which one is meant nobody knows. */
-function withoutDoubles(skills: readonly PeerSkill[], problems: Problem[]): readonly PeerSkill[] {
-  const seen = new Map<string, number>();
-  const keyOf = ({ source, entry }: PeerSkill) => JSON.stringify([source, entry.uri]);
-  for (const skill of skills) seen.set(keyOf(skill), (seen.get(keyOf(skill)) ?? 0) + 1);
-  const doubled = (skill: PeerSkill) =>
-    skill.entry.served !== undefined && seen.get(keyOf(skill))! > 1;
-  const uris = new Map(skills.filter(doubled).map((skill) => [keyOf(skill), skill]));
-  for (const { source, entry } of uris.values()) {
-    const message = `The server "${entry.served!.server}" gives several skills under ${oneLine(entry.uri)}; none of them is used.`;
-    problems.push({ source, code: 'skill-doubled', severity: 'error', message });
-  }
-  return uris.size === 0 ? skills : skills.filter((skill) => !doubled(skill));
-}
