@@ -114,7 +114,7 @@ describe('a server of a file that came with the project', () => {
   it('nobody waits for an answer that takes long; the tools join when it comes', async () => {
     await using server = await shop();
     await write('.mcp.json', { mcpServers: { shop: server.config } });
-    let answer = (_: boolean): void => undefined;
+    let answer: (said: boolean) => void = () => undefined;
     const given = new Promise<boolean>((resolve) => {
       answer = resolve;
     });
