@@ -5,9 +5,14 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import { AIMessage, HumanMessage } from '@langchain/core/messages';
+import { Command, MemorySaver } from '@langchain/langgraph';
 import { ExtensionRegistry } from '@patchbay/registry';
+import { scriptedServer } from '@patchbay/testkit';
+import { ToolLoopAgent } from 'ai';
 import { MockLanguageModelV4 } from 'ai/test';
 import { build } from 'esbuild';
+import { createAgent, fakeModel } from 'langchain';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { BuildJobs } from '../programs/05-own-capability.ts';
@@ -30,7 +35,7 @@ describe('the programs of the documentation', () => {
     await writeFile(join(project, 'README.md'), '# A project\n');
     await writeFile(
       join(project, 'patchbay.yaml'),
-      "mcp_servers:\n  files:\n    command: npx\n    args: [-y, '@modelcontextprotocol/server-filesystem', .]\n",
+      'mcp_servers:\n  files:\n    command: node\n    args: [node_modules/@modelcontextprotocol/server-filesystem/dist/index.js, .]\n',
     );
     vi.stubEnv('HOME', join(project, 'home'));
     process.chdir(project);
@@ -127,6 +132,60 @@ describe('the programs of the documentation', () => {
     expect(code).toBe(0);
   });
 
+  it('08: destructive tools ask first, in both frameworks', async () => {
+    await using server = await scriptedServer({
+      tools: [{ name: 'pay' }, { name: 'balance', annotations: { readOnlyHint: true } }],
+    });
+    await writeFile(
+      join(project, 'patchbay.yaml'),
+      JSON.stringify({ mcp_servers: { payments: server.config } }),
+    );
+    const { host, forAiSdk, forLangchain } = await import('../programs/08-approval.ts');
+    try {
+      const calls = [
+        { name: 'payments__pay', args: { amount: 5 } },
+        { name: 'payments__balance', args: {} },
+      ];
+      const model = new MockLanguageModelV4({
+        doGenerate: async () => ({
+          ...SAID,
+          content: calls.map(({ name, args }, i) => ({
+            type: 'tool-call' as const,
+            toolCallId: String(i),
+            toolName: name,
+            input: JSON.stringify(args),
+          })),
+          finishReason: { unified: 'tool-calls' as const, raw: undefined },
+        }),
+      });
+      const { content } = await new ToolLoopAgent({ model, ...forAiSdk }).generate({
+        prompt: 'go',
+      });
+      expect(content.filter(({ type }) => type === 'tool-approval-request')).toMatchObject([
+        { toolCall: { toolName: 'payments__pay' } },
+      ]);
+      expect(server.executions('pay')).toBe(0);
+
+      const agent = createAgent({
+        model: fakeModel()
+          .respondWithTools(calls.map((call, i) => ({ ...call, id: String(i) })))
+          .respond(new AIMessage('Paid.')),
+        ...forLangchain,
+        checkpointer: new MemorySaver(),
+      });
+      const thread = { configurable: { thread_id: 't' } };
+      const waiting = await agent.invoke({ messages: [new HumanMessage('go')] }, thread);
+      expect(waiting.__interrupt__?.[0]?.value).toMatchObject({
+        actionRequests: [{ name: 'payments__pay', description: expect.stringContaining('Pay 5?') }],
+      });
+      const answer = new Command({ resume: { decisions: [{ type: 'approve' }] } });
+      await agent.invoke(answer, thread);
+      expect([server.executions('pay'), server.executions('balance')]).toEqual([1, 2]);
+    } finally {
+      await host.close();
+    }
+  });
+
   it('05: a capability of one’s own', async () => {
     const jobs = new Set(['nightly', 'docs']);
     const listeners = new Set<() => void>();
@@ -202,6 +261,14 @@ async function runProgram(
   }
 }
 
+const SAID = {
+  usage: {
+    inputTokens: { total: 1, noCache: 1, cacheRead: undefined, cacheWrite: undefined },
+    outputTokens: { total: 1, text: 1, reasoning: undefined },
+  },
+  warnings: [],
+};
+
 function answering(
   seen: { readonly tools: readonly string[]; readonly system: string }[],
 ): MockLanguageModelV4 {
@@ -213,12 +280,10 @@ function answering(
           .flatMap((message) => (message.role === 'system' ? [message.content] : []))
           .join('\n'),
       });
-      const none = { total: 1, noCache: 1, cacheRead: undefined, cacheWrite: undefined };
       return {
+        ...SAID,
         content: [{ type: 'text', text: 'All quiet.' }],
         finishReason: { unified: 'stop', raw: undefined },
-        usage: { inputTokens: none, outputTokens: { total: 1, text: 1, reasoning: undefined } },
-        warnings: [],
       };
     },
   });

@@ -44,8 +44,12 @@ function needsApproval(error: unknown): error is PatchbayError {
 function ask(call: AskedCall, required: PatchbayError, interrupt: Interrupt): unknown {
   const { name } = call;
   const args = isRecord(call.args) ? call.args : {};
+  const { question: wanted } = required.details ?? {};
+  // The policy's own words, where it has any.
+  const description =
+    typeof wanted === 'string' ? wanted : `The call of ${name} needs an approval.`;
   const question: HITLRequest = {
-    actionRequests: [{ name, args, description: `The call of ${name} needs an approval.` }],
+    actionRequests: [{ name, args, description }],
     reviewConfigs: [{ actionName: name, allowedDecisions: ['approve', 'edit', 'reject'] }],
   };
   try {

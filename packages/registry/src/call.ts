@@ -14,6 +14,7 @@ import {
 
 import { executionRule } from './acting.ts';
 import { checkOutput } from './output-check.ts';
+import { approvedTools } from './session-approvals.ts';
 import type { OfferedTool } from './snapshot.ts';
 import type { NameFilter, Viewer } from './viewer.ts';
 import { cutShort, untilAnyOf } from './waiting.ts';
@@ -60,11 +61,18 @@ export async function decide(
       ...(viewer.identity === undefined ? {} : { identity: viewer.identity }),
       ...(acting.length === 0 ? {} : { acting }),
     });
-    return said === 'allow' ? executionRule(definition.name, acting, rules.executing) : said;
+    const allowed = said === 'allow' || (isQuestion(said) && isApproved(viewer, definition.name));
+    return allowed ? executionRule(definition.name, acting, rules.executing) : said;
   } catch (error) {
     return { deny: `the approval policy failed: ${toPatchbayError(error).message}` };
   }
 }
+
+const isQuestion = (said: ApprovalDecision): boolean =>
+  said === 'ask' || (typeof said === 'object' && 'ask' in said);
+
+const isApproved = ({ state }: Viewer, name: string): boolean =>
+  approvedTools(state).includes(name);
 
 /** One call: arguments checked, approval asked, scope and identity bound, cut when its capability closes; result checked. */
 export async function callOffered(
@@ -160,11 +168,12 @@ async function approve(
     });
   }
   if (options.approved === true) return;
+  const asked = typeof decision === 'object' ? { question: decision.ask } : {};
   const question = typeof decision === 'object' ? ` (${decision.ask})` : '';
   throw new PatchbayError(
     'approval-required',
     `The call of ${name} needs an approval${question}, and nobody could be asked, so it did not run.`,
-    { source, details },
+    { source, details: { ...details, ...asked } },
   );
 }
 

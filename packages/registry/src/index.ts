@@ -7,4 +7,5 @@ export {
   type SessionActivity,
   type ViewOptions,
 } from './registry.ts';
+export { approvedTools, approveTool, revokeTool } from './session-approvals.ts';
 export type { NameFilter, ViewFilter } from './viewer.ts';
