@@ -15,6 +15,7 @@ import {
 import { executionRule } from './acting.ts';
 import { checkOutput } from './output-check.ts';
 import type { OfferedTool } from './snapshot.ts';
+import type { ToolPins } from './tool-pins.ts';
 import type { NameFilter, Viewer } from './viewer.ts';
 import { cutShort, untilAnyOf } from './waiting.ts';
 
@@ -28,6 +29,7 @@ export interface CallRules {
   readonly validator: ArgumentValidator | undefined;
   /** Tools that run what they are given, by the name that a model sees. */
   readonly executing: NameFilter | readonly NameFilter[] | undefined;
+  readonly pins: ToolPins | undefined;
 }
 
 /** Who makes a call, and by which rules. */
@@ -44,11 +46,12 @@ export async function decide(
   args: unknown,
   { viewer, rules, acting: actingNow }: Caller,
 ): Promise<ApprovalDecision> {
-  if (rules.approval === undefined && rules.executing === undefined) return 'allow';
+  const { approval, executing, pins } = rules;
+  if (approval === undefined && executing === undefined && pins === undefined) return 'allow';
   const { id, definition } = offered.tool;
   try {
     const acting = actingNow();
-    const ask = rules.approval ?? (() => 'allow' as const);
+    const ask = approval ?? (() => 'allow' as const);
     const said = await ask({
       tool: {
         id,
@@ -60,7 +63,10 @@ export async function decide(
       ...(viewer.identity === undefined ? {} : { identity: viewer.identity }),
       ...(acting.length === 0 ? {} : { acting }),
     });
-    return said === 'allow' ? executionRule(definition.name, acting, rules.executing) : said;
+    const changed = isRefusal(said) ? [] : (pins?.changes(offered, viewer.state) ?? []);
+    if (changed.length > 0)
+      return { ask: `its ${changed.join(' and ')} changed since it was seen first` };
+    return said === 'allow' ? executionRule(definition.name, acting, executing) : said;
   } catch (error) {
     return { deny: `the approval policy failed: ${toPatchbayError(error).message}` };
   }
@@ -152,14 +158,19 @@ async function approve(
   const { name } = offered.tool.definition;
   const details = { tool: name };
   const source = offered.registration.id;
-  if (decision === 'deny' || (typeof decision === 'object' && 'deny' in decision)) {
+  if (isRefusal(decision)) {
     const why = typeof decision === 'object' ? ` (${decision.deny})` : '';
     throw new PatchbayError('approval-denied', `The call of ${name} was refused by policy${why}.`, {
       source,
       details,
     });
   }
-  if (options.approved === true) return;
+  if (options.approved === true) {
+    const { pins } = caller.rules;
+    if (pins !== undefined && pins.changes(offered, caller.viewer.state).length > 0)
+      pins.approve(offered, caller.viewer.state);
+    return;
+  }
   const question = typeof decision === 'object' ? ` (${decision.ask})` : '';
   throw new PatchbayError(
     'approval-required',
@@ -167,6 +178,9 @@ async function approve(
     { source, details },
   );
 }
+
+const isRefusal = (decision: ApprovalDecision): decision is 'deny' | { readonly deny: string } =>
+  decision === 'deny' || (typeof decision === 'object' && 'deny' in decision);
 
 function context(viewer: Viewer, options: CallOptions, signal: AbortSignal): CallContext {
   const { timeoutMs, onProgress, handlers } = options;
