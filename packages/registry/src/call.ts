@@ -16,6 +16,7 @@ import { executionRule } from './acting.ts';
 import { checkOutput } from './output-check.ts';
 import { approvedTools } from './session-approvals.ts';
 import type { OfferedTool } from './snapshot.ts';
+import type { ToolPins } from './tool-pins.ts';
 import type { NameFilter, Viewer } from './viewer.ts';
 import { cutShort, untilAnyOf } from './waiting.ts';
 
@@ -29,6 +30,7 @@ export interface CallRules {
   readonly validator: ArgumentValidator | undefined;
   /** Tools that run what they are given, by the name that a model sees. */
   readonly executing: NameFilter | readonly NameFilter[] | undefined;
+  readonly pins: ToolPins | undefined;
 }
 
 /** Who makes a call, and by which rules. */
@@ -45,11 +47,12 @@ export async function decide(
   args: unknown,
   { viewer, rules, acting: actingNow }: Caller,
 ): Promise<ApprovalDecision> {
-  if (rules.approval === undefined && rules.executing === undefined) return 'allow';
+  const { approval, executing, pins } = rules;
+  if (approval === undefined && executing === undefined && pins === undefined) return 'allow';
   const { id, definition } = offered.tool;
   try {
     const acting = actingNow();
-    const ask = rules.approval ?? (() => 'allow' as const);
+    const ask = approval ?? (() => 'allow' as const);
     const said = await ask({
       tool: {
         id,
@@ -61,8 +64,11 @@ export async function decide(
       ...(viewer.identity === undefined ? {} : { identity: viewer.identity }),
       ...(acting.length === 0 ? {} : { acting }),
     });
+    const changed = isRefusal(said) ? [] : (pins?.changes(offered, viewer.state) ?? []);
+    if (changed.length > 0)
+      return { ask: `its ${changed.join(' and ')} changed since it was seen first` };
     const allowed = said === 'allow' || (isQuestion(said) && isApproved(viewer, definition.name));
-    return allowed ? executionRule(definition.name, acting, rules.executing) : said;
+    return allowed ? executionRule(definition.name, acting, executing) : said;
   } catch (error) {
     return { deny: `the approval policy failed: ${toPatchbayError(error).message}` };
   }
@@ -160,14 +166,19 @@ async function approve(
   const { name } = offered.tool.definition;
   const details = { tool: name };
   const source = offered.registration.id;
-  if (decision === 'deny' || (typeof decision === 'object' && 'deny' in decision)) {
+  if (isRefusal(decision)) {
     const why = typeof decision === 'object' ? ` (${decision.deny})` : '';
     throw new PatchbayError('approval-denied', `The call of ${name} was refused by policy${why}.`, {
       source,
       details,
     });
   }
-  if (options.approved === true) return;
+  if (options.approved === true) {
+    const { pins } = caller.rules;
+    if (pins !== undefined && pins.changes(offered, caller.viewer.state).length > 0)
+      pins.approve(offered, caller.viewer.state);
+    return;
+  }
   const asked = typeof decision === 'object' ? { question: decision.ask } : {};
   const question = typeof decision === 'object' ? ` (${decision.ask})` : '';
   throw new PatchbayError(
@@ -176,6 +187,9 @@ async function approve(
     { source, details: { ...details, ...asked } },
   );
 }
+
+const isRefusal = (decision: ApprovalDecision): decision is 'deny' | { readonly deny: string } =>
+  decision === 'deny' || (typeof decision === 'object' && 'deny' in decision);
 
 function context(viewer: Viewer, options: CallOptions, signal: AbortSignal): CallContext {
   const { timeoutMs, onProgress, handlers } = options;

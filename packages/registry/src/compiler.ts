@@ -137,7 +137,8 @@ export class Compiler {
     const snapshot = this.#host.snapshots.of(parts, this.viewer, fingerprint);
     this.#snapshot = snapshot;
     this.#compiled = this.#compiledView(snapshot);
-    for (const problem of snapshot.problems) this.#host.problem(problem);
+    const changed = this.#host.rules.pins?.look(snapshot.byName.values(), this.viewer.state) ?? [];
+    for (const problem of [...snapshot.problems, ...changed]) this.#host.problem(problem);
     return snapshot;
   }
 

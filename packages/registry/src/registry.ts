@@ -31,6 +31,7 @@ import { VersionedState } from './session-state.ts';
 import { closeInOrder, inClosingOrder } from './shutdown.ts';
 import { Snapshots } from './snapshot.ts';
 import { Told } from './told.ts';
+import { ToolPins } from './tool-pins.ts';
 import { inspect, type InspectedCapability } from './inspection.ts';
 import { OpenViews } from './open-views.ts';
 import { View, type ViewHost } from './view.ts';
@@ -46,6 +47,11 @@ export interface RegistryOptions {
    * them. Default: none.
    */
   readonly executing?: NameFilter | readonly NameFilter[];
+  /**
+   * Tools that are not what a session saw first (another description, schema or annotation) are a problem, `tool-changed`,
+   * and asked for until somebody approves a call. What was seen is kept in the session's state. Default false.
+   */
+  readonly pinTools?: boolean;
   /** Checks arguments before every call. Default: the one that an adapter brings; without one, the source's own check. */
   readonly validator?: ArgumentValidator;
   /** Told of every problem once, for as long as it lasts. Default: the first one of each source is a process warning. */
@@ -298,10 +304,16 @@ export class ExtensionRegistry implements AsyncDisposable {
   }
 
   #makeHost(): ViewHost {
-    const { approval, executing, validator, onTrace: trace } = this.#options;
+    const { approval, executing, pinTools, validator, onTrace: trace } = this.#options;
     const { sourceTimeoutMs, compileDeadlineMs, turnIdleMs } = this.#options;
     const host: ViewHost = {
-      rules: { approval, executing, validator, trace },
+      rules: {
+        approval,
+        executing,
+        validator,
+        trace,
+        pins: pinTools === true ? new ToolPins() : undefined,
+      },
       snapshots: new Snapshots(),
       sourceTimeoutMs,
       compileDeadlineMs,

@@ -132,7 +132,9 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
         entry.servers !== undefined &&
         (entry.alwaysActive === true || activations.has({ source, uri: entry.uri })),
     );
-    return [...own, ...(await this.#servers.tools(inForce, context))];
+    // What a server's skill brings takes no name from what a local one does.
+    const ranked = inForce.toSorted((a, b) => Number(isServed(a)) - Number(isServed(b)));
+    return [...own, ...(await this.#servers.tools(ranked, context))];
   }
 
   async prepareTurn(turn: TurnContext): Promise<TurnContribution | undefined> {
@@ -169,9 +171,12 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
     };
   }
 
-  /** Also of skills that have changed: their old text is in the conversation. */
+  /** Also of skills that have changed: their old text is in the conversation. What leads an agent leads its sub-agents. */
   acting({ scope, state }: Pick<CompileContext, 'scope' | 'state'>): readonly ActingSkill[] {
-    return new Activations(state, scope).served().map(({ source, uri, served }) => {
+    const active = withAncestors(scope.agent).flatMap((agent) =>
+      new Activations(state, { agent }).served(),
+    );
+    return active.map(({ source, uri, served }) => {
       const { server, name, content, changed } = served;
       const consent = changed === true ? undefined : consentTo(state, { source, uri }, content);
       return { server, name, approvedTools: (consent?.tools ?? []).flatMap(approvedPatterns) };
@@ -282,3 +287,12 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
 
 const forModels = (named: readonly NamedSkill[]): readonly NamedSkill[] =>
   named.filter(({ forModel }) => forModel);
+
+const isServed = ({ skill }: NamedSkill): boolean => skill.entry.served !== undefined;
+
+/** `a/b` and `a`. */
+function withAncestors(agent: string | undefined): readonly (string | undefined)[] {
+  if (agent === undefined) return [undefined];
+  const parts = agent.split('/');
+  return parts.map((_, i) => parts.slice(0, i + 1).join('/'));
+}

@@ -138,6 +138,7 @@ async function readFile(
   if (opened === undefined) return unknownSkill(wanted, skills);
   if ('refused' in opened) return opened.refused;
   const { skill } = opened;
+  if (served !== undefined && path === 'SKILL.md') return textResult(skillContent(name, skill));
   try {
     const content = await skill.readFile(path);
     if (served === undefined) return { content };
