@@ -1,14 +1,15 @@
 import { field, type FrontmatterData } from '@patchbay/files';
 import type { EmbeddedServer, ServerConfig } from '@patchbay/protocols';
+import { parse, printParseErrorCode, type ParseError } from 'jsonc-parser';
 
 /** Where clients of the field look for MCP servers in a skill's frontmatter. */
-const FIELDS = ['mcpServers', 'mcp'] as const;
+const FIELDS = ['mcp_servers', 'mcpServers', 'mcp'] as const;
 
 type Warn = (code: string, what: string) => void;
 
 /**
  * The MCP servers that a skill brings: in `mcp.json` beside it (a map of servers, or one under `mcpServers`), else in its
- * frontmatter. A list of names (`mcp_servers: [github]`) brings nothing: it says what should be there.
+ * frontmatter. A list of names (`mcp_servers: [github]`) brings nothing: see {@link neededServers}.
  */
 export function readServers(
   data: FrontmatterData,
@@ -33,16 +34,25 @@ export function readServers(
   return servers.length === 0 ? undefined : Object.fromEntries(servers);
 }
 
+/** As its neighbours write it: with comments and trailing commas. What is broken brings nothing, not half of it. */
 function parseJson(text: string, warn: Warn): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    warn(
-      'invalid-config',
-      'brings an mcp.json that is not JSON; its servers are left out. Remove comments and trailing commas from it',
-    );
-    return undefined;
-  }
+  const errors: ParseError[] = [];
+  const value: unknown = parse(text.replace(/^\uFEFF/, ''), errors, { allowTrailingComma: true });
+  const [error] = errors;
+  if (error === undefined && isMap(value)) return value;
+  const why = error === undefined ? 'it is no object' : printParseErrorCode(error.error);
+  warn(
+    'invalid-config',
+    `brings an mcp.json that cannot be read (${why}); its servers are left out`,
+  );
+  return undefined;
+}
+
+/** Ids that a list names: `mcp_servers: [github]`. */
+export function neededServers(data: FrontmatterData): readonly string[] | undefined {
+  const names = FIELDS.map((name) => field(data, name)).find(Array.isArray);
+  const texts = names?.filter((name) => typeof name === 'string' && name !== '') as string[];
+  return texts === undefined || texts.length === 0 ? undefined : [...new Set(texts)];
 }
 
 function toServer(value: unknown): EmbeddedServer | undefined {
