@@ -159,7 +159,7 @@ describe('a server that a skill brings', () => {
       id,
       tools: async () => {
         const retryAt = new Date(Date.now() - 1).toISOString();
-        if (away) throw new PatchbayError('connect-failed', 'gone', { retryAt });
+        if (away) throw new PatchbayError('connect-failed', 'gone', { details: { retryAt } });
         return [defineTool({ capability: id, name: 'one', call: () => 'x' })];
       },
     }));
