@@ -1,6 +1,6 @@
 import { field, type FrontmatterData } from '@patchbay/files';
 import type { EmbeddedServer, ServerConfig } from '@patchbay/protocols';
-import { parse, printParseErrorCode, type ParseError } from 'jsonc-parser';
+import stripJsonComments from 'strip-json-comments';
 
 /** Where clients of the field look for MCP servers in a skill's frontmatter. */
 const FIELDS = ['mcp_servers', 'mcpServers', 'mcp'] as const;
@@ -36,14 +36,16 @@ export function readServers(
 
 /** As its neighbours write it: with comments and trailing commas. What is broken brings nothing, not half of it. */
 function parseJson(text: string, warn: Warn): unknown {
-  const errors: ParseError[] = [];
-  const value: unknown = parse(text.replace(/^\uFEFF/, ''), errors, { allowTrailingComma: true });
-  const [error] = errors;
-  if (error === undefined && isMap(value)) return value;
-  const why = error === undefined ? 'it is no object' : printParseErrorCode(error.error);
+  try {
+    const plain = stripJsonComments(text.replace(/^\uFEFF/, ''), { trailingCommas: true });
+    const value: unknown = JSON.parse(plain);
+    if (isMap(value)) return value;
+  } catch {
+    // What the parser says quotes the file, and so its secrets.
+  }
   warn(
     'invalid-config',
-    `brings an mcp.json that cannot be read (${why}); its servers are left out`,
+    'brings an mcp.json that is no JSON object; its servers are left out. Mend it',
   );
   return undefined;
 }

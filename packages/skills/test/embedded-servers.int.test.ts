@@ -120,7 +120,9 @@ describe('a server that a skill brings', () => {
     await bench.skill('a', 'always_active: true\n');
     await bench.write('a/mcp.json', '{ "x": { "command": ');
     const view = plug();
-    expect((await view.compile()).problems.map(({ code }) => code)).toEqual(['invalid-config']);
+    const said = (await view.compile()).problems;
+    expect(said.map(({ code }) => code)).toEqual(['invalid-config']);
+    expect(said[0]?.message).not.toContain('command');
     await bench.write(
       'a/mcp.json',
       '{ "mcpServers": { "x": {}, "y": { "url": "http://127.0.0.1:1/" } } }',
