@@ -49,7 +49,7 @@ const TABLE: Readonly<Record<string, Row>> = {
     atFirstUse: ['chokidar'],
   },
   mcp: { internal: ['protocols'] },
-  skills: { internal: ['protocols', 'files'], libraries: ['zod'] },
+  skills: { internal: ['protocols', 'files'], libraries: ['strip-json-comments', 'zod'] },
   commands: { internal: ['protocols', 'files'], libraries: ['zod'] },
   host: {
     internal: ['protocols', 'registry', 'connection-pool', 'files', 'mcp', 'skills', 'commands'],

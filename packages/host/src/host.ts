@@ -159,6 +159,7 @@ export class Host implements AsyncDisposable {
       new SkillManagerCapability({
         ...(matcher === undefined ? {} : { matcher }),
         trust: this.#trust.policy,
+        maxCompositionDepth,
         servers: (id, server) => new McpServerCapability({ id, server, connections: this.#pool }),
       }),
     );

@@ -2,7 +2,7 @@ import type { ActingSkill } from './approval.ts';
 import type { PeerCommand } from './command-resource.ts';
 import type { Json } from './json.ts';
 import type { Problem } from './problem.ts';
-import type { Identity, Scope } from './scope.ts';
+import type { Identity, RegistrationScope, Scope } from './scope.ts';
 import type { ActiveSkill, PeerSkill } from './skill-resource.ts';
 import type { Tool } from './tool.ts';
 
@@ -28,6 +28,11 @@ export interface Capability {
   acting?(context: Pick<CompileContext, 'scope' | 'state'>): readonly ActingSkill[];
   /** May hide itself from a scope that would see it; can never show itself to one that would not. */
   visible?(scope: Scope): boolean;
+  /**
+   * A scope is over, and everything below it: what was kept for it alone can go. Told after what was registered there is
+   * closed. Must be quick; a throw is a problem.
+   */
+  scopeEnded?(scope: RegistrationScope): void;
   /** How it stands, for `inspect()` and for the model when it is not available. */
   status?(): CapabilityStatus;
   /**
@@ -72,6 +77,8 @@ export interface PeerQuery {
   skills(): Promise<readonly PeerSkill[]>;
   /** Slash commands of every other visible capability. */
   commands(): Promise<readonly PeerCommand[]>;
+  /** Ids of every other visible capability, sorted. Absent where nobody knows them. */
+  ids?(): readonly string[];
 }
 
 /**

@@ -35,6 +35,8 @@ export interface SkillEntry {
   readonly disallowedTools?: readonly string[];
   /** MCP servers that the skill brings, by name. Only trusted sources give them: whoever uses them starts programs. */
   readonly servers?: Readonly<Record<string, EmbeddedServer>>;
+  /** Servers that should be there for it, by id (`mcp_servers: [github]`); it does not bring them. */
+  readonly neededServers?: readonly string[];
   /** As {@link OpenSkill.digest}, where the source knows it already: the same skill from two sources is shown once. */
   readonly digest?: string;
   /** What had to be repaired to read it. */

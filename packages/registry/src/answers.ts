@@ -61,6 +61,7 @@ export interface Surroundings {
 
 /** The state of the peers as one string, or `undefined` where it cannot be told without asking them. */
 export interface PeerTokens {
+  ids(): readonly string[];
   token(facet: 'skills' | 'commands'): string | undefined;
   /** The same, by asking those who cannot tell. */
   refresh(facet: 'skills' | 'commands'): Promise<string>;
@@ -266,7 +267,7 @@ class FacetAnswers<F extends Facet> {
     const tokens = () =>
       new Map(
         [...reads]
-          .filter((read) => isPeerFacet(read) || read.startsWith(STATE))
+          .filter((read) => isPeerFacet(read) || read === IDS || read.startsWith(STATE))
           .map((read) => [read, tokenOf(read, viewer, peers)]),
       );
     try {
@@ -296,7 +297,7 @@ class FacetAnswers<F extends Facet> {
   }
 
   #learn(reads: ReadonlySet<string>): void {
-    const peers = reads.has('skills') || reads.has('commands');
+    const peers = reads.has('skills') || reads.has('commands') || reads.has(IDS);
     const learnt: Audience = {
       scope: this.#audience?.scope === true || peers || reads.has('scope') || reads.has('state'),
       identity: this.#audience?.identity === true || peers || reads.has('identity'),
@@ -380,6 +381,7 @@ function continued<T>(before: Kept<T>, made: Kept<T>): Kept<T> {
   return { ...made, value, ...(same ? { serial: before.serial } : {}) };
 }
 
+const IDS = 'ids';
 const STATE = 'state:';
 const isPeerFacet = (read: string): read is 'skills' | 'commands' =>
   read === 'skills' || read === 'commands';
@@ -387,6 +389,7 @@ const isPeerFacet = (read: string): read is 'skills' | 'commands' =>
 /** How something that was read stands. */
 function tokenOf(read: string, viewer: Viewer, peers: PeerTokens): string | undefined {
   if (isPeerFacet(read)) return peers.token(read);
+  if (read === IDS) return JSON.stringify(peers.ids());
   const key = read.slice(STATE.length);
   return String(viewer.state.version(key === '*' ? undefined : key));
 }

@@ -46,6 +46,10 @@ export class PeerAnswers implements Peers, PeerTokens {
       .toSorted(byNameThenSource);
   }
 
+  ids(): readonly string[] {
+    return this.#visible.map(({ id }) => id);
+  }
+
   token(facet: 'skills' | 'commands'): string | undefined {
     const known = this.#handedOut.get(facet);
     if (known !== undefined) return known;

@@ -272,7 +272,14 @@ export class ExtensionRegistry implements AsyncDisposable {
     }
     this.#hub.end(at);
     const [closed] = await Promise.allSettled([closing, ...views.map((view) => view.close())]);
-    for (const { answers } of this.#store.all()) answers.forget(at);
+    for (const { answers, capability, id } of this.#store.all()) {
+      answers.forget(at);
+      try {
+        capability.scopeEnded?.(at);
+      } catch (error) {
+        this.#problem(problemFrom(id, error));
+      }
+    }
     if (closed.status === 'rejected') throw closed.reason;
   }
 

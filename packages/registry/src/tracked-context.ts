@@ -12,7 +12,7 @@ import type {
 import type { Viewer } from './viewer.ts';
 
 /**
- * What an answer was made of: `scope`, `identity`, `skills`, `commands`, `state` and `state:<key>`.
+ * What an answer was made of: `scope`, `identity`, `skills`, `commands`, `ids`, `state` and `state:<key>`.
  * An answer that read nothing holds for everybody.
  */
 export type Reads = Set<string>;
@@ -21,6 +21,7 @@ export type Reads = Set<string>;
 export interface Peers {
   skills(): Promise<readonly PeerSkill[]>;
   commands(): Promise<readonly PeerCommand[]>;
+  ids(): readonly string[];
 }
 
 /** A context that remembers what is read of it, and what is reported through it. */
@@ -43,6 +44,10 @@ export class TrackedContext implements CompileContext {
       commands: () => {
         reads.add('commands');
         return peers.commands();
+      },
+      ids: () => {
+        reads.add('ids');
+        return peers.ids();
       },
     };
   }

@@ -1,13 +1,18 @@
 import {
+  CircularCompositionError,
+  compositionOf,
   isChangeObservable,
   isToolSource,
   PatchbayError,
   problemFrom,
   toolsFromSource,
+  type Capability,
   type ChangeSource,
   type CompileContext,
   type EmbeddedServer,
   type Problem,
+  type RegistrationScope,
+  type Scope,
   type ServerFactory,
   type Tool,
   type ToolDefinition,
@@ -24,7 +29,13 @@ const MAX_SERVERS = 64;
 
 /** A server as a capability of its own. */
 interface Child {
-  readonly capability: ReturnType<ServerFactory>;
+  readonly capability: Capability;
+  /** Itself, and what it is made of. */
+  readonly parts: readonly Capability[];
+  /** It is deeper than is usual. */
+  readonly deep: string | undefined;
+  /** Who has it in force: a skill in a scope. */
+  readonly users: Map<string, Scope>;
   readonly known: WeakMap<ToolDefinition, Tool>;
   readonly end: AbortController;
   /** It failed, and is tried again then. In milliseconds. */
@@ -39,19 +50,27 @@ export class EmbeddedServers {
   readonly #factory: ServerFactory;
   readonly #source: ChangeSource;
   readonly #children = new Map<string, Child>();
+  readonly #manager: Capability;
+  readonly #maxDepth: number;
 
-  /** `source` tells those who listen to the manager. */
-  constructor(source: ChangeSource, factory: ServerFactory) {
+  /** `source` tells those who listen to `manager`, whose parts these are. */
+  constructor(
+    source: ChangeSource,
+    factory: ServerFactory,
+    { manager, maxDepth }: { readonly manager: Capability; readonly maxDepth: number },
+  ) {
     this.#source = source;
     this.#factory = factory;
+    this.#manager = manager;
+    this.#maxDepth = maxDepth;
   }
 
   /** Differs when a server has something new, or is to be tried again. */
   revision(): string {
     const now = Date.now();
-    const parts = [...this.#children.values()].map(({ capability, retryAt }) => {
-      const own = isChangeObservable(capability) ? capability.revision() : '';
-      return `${own}${retryAt !== undefined && retryAt <= now ? ' again' : ''}`;
+    const parts = [...this.#children.values()].map(({ parts: own, retryAt }) => {
+      const said = own.map((part) => (isChangeObservable(part) ? part.revision() : ''));
+      return `${said.join(',')}${retryAt !== undefined && retryAt <= now ? ` again ${retryAt}` : ''}`;
     });
     return [this.#source.revision(), ...parts].join(';');
   }
@@ -63,6 +82,26 @@ export class EmbeddedServers {
       ),
     );
     return (await Promise.all(lists)).flat();
+  }
+
+  /** Servers of a skill that could not be had, by name: what a model is told. */
+  missing({ name, skill: { entry } }: NamedSkill): readonly string[] {
+    return Object.entries(entry.servers ?? {}).flatMap(([serverName, { config }]) => {
+      const child = this.#children.get(keyOf(`${name}-${serverName}`, config));
+      return child === undefined || child.retryAt !== undefined ? [serverName] : [];
+    });
+  }
+
+  /** Skills that are no longer in force in a scope let go of their servers; who is last closes them. */
+  release(skills: readonly NamedSkill[], scope: Scope): void {
+    const users = new Set(skills.map((skill) => userOf(skill, scope)));
+    this.#letGo((user) => users.has(user));
+  }
+
+  /** A scope is over: whatever was in force there. */
+  scopeEnded(at: RegistrationScope): void {
+    // A turn ends long before what its session has activated.
+    if (at.turn === undefined) this.#letGo((_, scope) => isWithin(scope, at));
   }
 
   async close(): Promise<void> {
@@ -81,6 +120,14 @@ export class EmbeddedServers {
     let child: Child | undefined;
     try {
       child = this.#child(id, server);
+      child.users.set(userOf({ skill }, context.scope), context.scope);
+      if (child.deep !== undefined)
+        context.report({
+          source: skill.source,
+          code: 'composition-depth',
+          severity: 'warning',
+          message: child.deep,
+        });
       const tools = await this.#waitFor(listTools(child, context), id);
       child.retryAt = undefined;
       const allowed = [skill.entry.embeddedTools, server.includeTools].filter(
@@ -104,7 +151,7 @@ export class EmbeddedServers {
   }
 
   #child(id: string, { config }: EmbeddedServer): Child {
-    const key = JSON.stringify([id, config]);
+    const key = keyOf(id, config);
     const child = this.#children.get(key) ?? this.#make(id, config);
     // The last one used comes last.
     this.#children.delete(key);
@@ -118,19 +165,40 @@ export class EmbeddedServers {
   }
 
   #make(id: string, config: EmbeddedServer['config']): Child {
+    const capability = this.#factory(id, config);
+    const composed = compositionOf(capability);
+    const root = this.#manager.id;
+    for (const { capability: part, chain } of composed)
+      if (part === this.#manager) throw new CircularCompositionError([root, ...chain]);
+    const deep = composed.find(({ chain }) => chain.length >= this.#maxDepth);
     const child: Child = {
-      capability: this.#factory(id, config),
+      capability,
+      parts: composed.map(({ capability: part }) => part),
+      deep:
+        deep &&
+        `"${deep.capability.id}" is composed ${deep.chain.length + 1} deep (${[root, ...deep.chain].join(' > ')}), more than ${this.#maxDepth}. It works; give the skill a simpler server, or raise \`maxCompositionDepth\`.`,
+      users: new Map(),
       known: new WeakMap(),
       end: new AbortController(),
     };
-    void this.#hear(child);
+    for (const part of child.parts) void this.#hear(part, child.end.signal);
     return child;
   }
 
-  async #hear({ capability, end }: Child): Promise<void> {
-    if (!isChangeObservable(capability)) return;
+  #letGo(goes: (user: string, scope: Scope) => boolean): void {
+    for (const [key, child] of this.#children) {
+      const before = child.users.size;
+      for (const [user, scope] of child.users) if (goes(user, scope)) child.users.delete(user);
+      if (child.users.size > 0 || before === 0) continue;
+      this.#children.delete(key);
+      void closeChild(child).catch(() => undefined);
+    }
+  }
+
+  async #hear(part: Capability, signal: AbortSignal): Promise<void> {
+    if (!isChangeObservable(part)) return;
     try {
-      for await (const { kind } of capability.changes(end.signal)) this.#source.emit(kind);
+      for await (const { kind } of part.changes(signal)) this.#source.emit(kind);
     } catch {
       // Its revision still tells when it is asked.
     }
@@ -159,16 +227,49 @@ export class EmbeddedServers {
   }
 }
 
-async function listTools(child: Child, context: CompileContext): Promise<readonly Tool[]> {
-  const { capability, known } = child;
-  if (typeof capability.tools === 'function') return capability.tools(context);
-  if (!isToolSource(capability)) return [];
-  return toolsFromSource(capability.id, capability, await capability.listTools(context), known);
+/** Tools only: what else a server has (skills, resources, prompts) stays with servers that are registered. */
+async function listTools(
+  { parts, known }: Child,
+  context: CompileContext,
+): Promise<readonly Tool[]> {
+  const lists = parts.map(async (part) => {
+    if (typeof part.tools === 'function') return part.tools(context);
+    if (!isToolSource(part)) return [];
+    return toolsFromSource(part.id, part, await part.listTools(context), known);
+  });
+  return (await Promise.all(lists)).flat();
 }
 
-async function closeChild({ capability, end }: Child): Promise<void> {
+async function closeChild({ parts, end }: Child): Promise<void> {
   end.abort();
-  await capability[Symbol.asyncDispose]?.();
+  const closing = parts.map(async (part) => part[Symbol.asyncDispose]?.());
+  const failed = (await Promise.allSettled(closing)).find(({ status }) => status === 'rejected');
+  if (failed?.status === 'rejected') throw failed.reason;
+}
+
+const keyOf = (id: string, config: EmbeddedServer['config']): string =>
+  JSON.stringify([id, config]);
+
+const userOf = ({ skill: { source, entry } }: Pick<NamedSkill, 'skill'>, scope: Scope): string =>
+  JSON.stringify([scope.session, scope.agent, source, entry.uri]);
+
+/** Whether a scope ends with another one. */
+function isWithin({ session, agent = '' }: Scope, at: RegistrationScope): boolean {
+  if (at.session !== undefined && at.session !== session) return false;
+  return at.agent === undefined || agent === at.agent || agent.startsWith(`${at.agent}/`);
+}
+
+/** Skills that name servers which are not visible where they are used. */
+export function neededProblems(
+  named: readonly NamedSkill[],
+  visible: readonly string[],
+): readonly Problem[] {
+  return named.flatMap(({ name, skill: { source, entry } }) => {
+    const missing = entry.neededServers?.filter((id) => !visible.includes(id)) ?? [];
+    if (missing.length === 0) return [];
+    const message = `The skill "${name}" needs MCP servers that are not there (${missing.join(', ')}); the skill itself works. Configure servers of these names.`;
+    return [{ source, code: 'skill-servers', severity: 'warning' as const, message }];
+  });
 }
 
 function matches(pattern: string, name: string): boolean {

@@ -11,6 +11,7 @@ import {
   whenToUseOf,
   type Warn,
 } from './skill-fields.ts';
+import { neededServers } from './skill-servers.ts';
 import { strictFaults } from './strict-validation.ts';
 
 /** A SKILL.md, read. */
@@ -95,6 +96,7 @@ export function readSkillDocument(
   const mayAsk = options.trusted !== false;
   const alwaysActive = isAlwaysActive(data, mayAsk, warn);
   const servers = trustedServers(data, options.mcpJson, mayAsk, warn);
+  const needed = neededServers(data);
   const entry: SkillEntry = {
     uri: `skill://${encodeURIComponent(name)}/SKILL.md`,
     name,
@@ -109,6 +111,7 @@ export function readSkillDocument(
     ...(whenToUse === undefined ? {} : { whenToUse }),
     ...lists,
     ...(servers === undefined ? {} : { servers }),
+    ...(needed === undefined ? {} : { neededServers: needed }),
     ...(options.digest === undefined ? {} : { digest: options.digest }),
     ...(options.trusted === 'ask' ? { untrusted: true } : {}),
     ...(problems.length === 0 ? {} : { problems }),

@@ -11,6 +11,7 @@ import {
   type CommandResource,
   type CompileContext,
   type InstructionBlock,
+  type RegistrationScope,
   type ServerFactory,
   type Tool,
   type TurnContext,
@@ -21,9 +22,9 @@ import {
 } from '@patchbay/protocols';
 
 import { Activations, type Activation, type SkillReference } from './activations.ts';
-import { catalogueOf } from './catalogue.ts';
+import { catalogueOf, inline } from './catalogue.ts';
 import { Consents, consentTo, needsConsent } from './consents.ts';
-import { EmbeddedServers, serverProblems } from './embedded-servers.ts';
+import { EmbeddedServers, neededProblems, serverProblems } from './embedded-servers.ts';
 import { BoundedMatcher, type SkillMatcher } from './matcher.ts';
 import { findSkill, nameSkills, shadowProblems, type NamedSkill } from './named-skills.ts';
 import {
@@ -60,6 +61,8 @@ export interface SkillManagerOptions {
    * such servers are not started, and a problem says so.
    */
   readonly servers?: ServerFactory | undefined;
+  /** How deep what `servers` makes may be composed, this capability counted; more is a problem. Default 3. */
+  readonly maxCompositionDepth?: number | undefined;
   /**
    * Asked whether a skill of a server, or of a source that is not trusted, gets what it asks for beyond being read: to be
    * active always, to start servers, to have tools approved or taken away. The answer holds for that content in that session. Default: nothing of it is granted, and
@@ -91,7 +94,12 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
     this.#catalogueChars = catalogueChars;
     this.#modes = options.modes ?? {};
     const source = changeSource(id);
-    const servers = options.servers && new EmbeddedServers(source, options.servers);
+    const servers =
+      options.servers &&
+      new EmbeddedServers(source, options.servers, {
+        manager: this,
+        maxDepth: options.maxCompositionDepth ?? 3,
+      });
     this.#servers = servers;
     this.#consents = new Consents(options.trust, () => source.emit('skills_changed'));
     this.revision = () => servers?.revision() ?? source.revision();
@@ -102,12 +110,19 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
     await this.#servers?.close();
   }
 
+  scopeEnded(scope: RegistrationScope): void {
+    this.#servers?.scopeEnded(scope);
+  }
+
   async instructions(context: CompileContext): Promise<readonly InstructionBlock[]> {
     const problems: Problem[] = [];
     const named = await this.#named(context, problems);
     for (const problem of [...problems, ...shadowProblems(named)]) context.report(problem);
     if (this.#servers === undefined)
       for (const problem of serverProblems(named)) context.report(problem);
+    if (named.some(({ skill: { entry } }) => entry.neededServers !== undefined))
+      for (const problem of neededProblems(named, context.peers.ids?.() ?? []))
+        context.report(problem);
     const catalogue = catalogueOf(forModels(named), this.#catalogueChars, this.id);
     if (catalogue === undefined) return [];
     if (catalogue.problem !== undefined) context.report(catalogue.problem);
@@ -127,10 +142,13 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
       contentOf: (skill) => this.#consents.asked(skill).content,
     });
     if (this.#servers === undefined) return own;
-    const inForce = named.filter(
-      ({ skill: { source, entry } }) =>
-        entry.servers !== undefined &&
-        (entry.alwaysActive === true || activations.has({ source, uri: entry.uri })),
+    const bringing = named.filter(({ skill: { entry } }) => entry.servers !== undefined);
+    const isInForce = ({ skill: { source, entry } }: NamedSkill) =>
+      entry.alwaysActive === true || activations.has({ source, uri: entry.uri });
+    const inForce = bringing.filter(isInForce);
+    this.#servers.release(
+      bringing.filter((skill) => !isInForce(skill)),
+      scope,
     );
     // What a server's skill brings takes no name from what a local one does.
     const ranked = inForce.toSorted((a, b) => Number(isServed(a)) - Number(isServed(b)));
@@ -273,7 +291,10 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
       const same = activation?.digest === digest || entry.served !== undefined;
       const said = (by === 'model' || by === 'user') && same;
       return {
-        instructions: said ? [] : [{ source: this.id, kind: 'dynamic' as const, text }],
+        instructions: [
+          ...(said ? [] : [text]),
+          ...missingText(name, this.#servers?.missing(item)),
+        ].map((block) => ({ source: this.id, kind: 'dynamic' as const, text: block })),
         active: [{ name, source: skill.source, digest, body, by, ...servedBy(entry) }],
         hide: (entry.disallowedTools ?? []).flatMap(disallowedPatterns),
       };
@@ -283,6 +304,14 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
       return undefined;
     }
   }
+}
+
+/** What a model has to know while servers of a skill are away. */
+function missingText(name: string, missing: readonly string[] = []): readonly string[] {
+  if (missing.length === 0) return [];
+  return [
+    `The skill "${inline(name)}" is active without the tools of its MCP servers that are not available: ${missing.map(inline).join(', ')}.`,
+  ];
 }
 
 const forModels = (named: readonly NamedSkill[]): readonly NamedSkill[] =>

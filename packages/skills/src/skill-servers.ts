@@ -1,14 +1,15 @@
 import { field, type FrontmatterData } from '@patchbay/files';
 import type { EmbeddedServer, ServerConfig } from '@patchbay/protocols';
+import stripJsonComments from 'strip-json-comments';
 
 /** Where clients of the field look for MCP servers in a skill's frontmatter. */
-const FIELDS = ['mcpServers', 'mcp'] as const;
+const FIELDS = ['mcp_servers', 'mcpServers', 'mcp'] as const;
 
 type Warn = (code: string, what: string) => void;
 
 /**
  * The MCP servers that a skill brings: in `mcp.json` beside it (a map of servers, or one under `mcpServers`), else in its
- * frontmatter. A list of names (`mcp_servers: [github]`) brings nothing: it says what should be there.
+ * frontmatter. A list of names (`mcp_servers: [github]`) brings nothing: see {@link neededServers}.
  */
 export function readServers(
   data: FrontmatterData,
@@ -33,16 +34,27 @@ export function readServers(
   return servers.length === 0 ? undefined : Object.fromEntries(servers);
 }
 
+/** As its neighbours write it: with comments and trailing commas. What is broken brings nothing, not half of it. */
 function parseJson(text: string, warn: Warn): unknown {
   try {
-    return JSON.parse(text);
+    const plain = stripJsonComments(text.replace(/^\uFEFF/, ''), { trailingCommas: true });
+    const value: unknown = JSON.parse(plain);
+    if (isMap(value)) return value;
   } catch {
-    warn(
-      'invalid-config',
-      'brings an mcp.json that is not JSON; its servers are left out. Remove comments and trailing commas from it',
-    );
-    return undefined;
+    // What the parser says quotes the file, and so its secrets.
   }
+  warn(
+    'invalid-config',
+    'brings an mcp.json that is no JSON object; its servers are left out. Mend it',
+  );
+  return undefined;
+}
+
+/** Ids that a list names: `mcp_servers: [github]`. */
+export function neededServers(data: FrontmatterData): readonly string[] | undefined {
+  const names = FIELDS.map((name) => field(data, name)).find(Array.isArray);
+  const texts = names?.filter((name) => typeof name === 'string' && name !== '') as string[];
+  return texts === undefined || texts.length === 0 ? undefined : [...new Set(texts)];
 }
 
 function toServer(value: unknown): EmbeddedServer | undefined {

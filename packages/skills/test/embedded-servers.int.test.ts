@@ -6,6 +6,7 @@ import { McpServerCapability } from '@patchbay/mcp';
 import {
   changeSource,
   defineTool,
+  PatchbayError,
   type Capability,
   type ChangeObservable,
   type ExtensionView,
@@ -15,6 +16,7 @@ import {
 import { ExtensionRegistry } from '@patchbay/registry';
 import { SkillManagerCapability } from '@patchbay/skills';
 import { localSkills } from '@patchbay/skills/node';
+import { scriptedServer } from '@patchbay/testkit';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { benchFolder, callTool, type BenchFolder } from './bench-folder.ts';
@@ -116,9 +118,11 @@ describe('a server that a skill brings', () => {
 
   it('is said where its configuration is none, and read anew when it was mended', async () => {
     await bench.skill('a', 'always_active: true\n');
-    await bench.write('a/mcp.json', '{ "x": { "command": "y" }, // comment\n}');
+    await bench.write('a/mcp.json', '{ "x": { "command": ');
     const view = plug();
-    expect((await view.compile()).problems.map(({ code }) => code)).toEqual(['invalid-config']);
+    const said = (await view.compile()).problems;
+    expect(said.map(({ code }) => code)).toEqual(['invalid-config']);
+    expect(said[0]?.message).not.toContain('command');
     await bench.write(
       'a/mcp.json',
       '{ "mcpServers": { "x": {}, "y": { "url": "http://127.0.0.1:1/" } } }',
@@ -129,6 +133,142 @@ describe('a server that a skill brings', () => {
       'invalid-config',
     ]);
     expect(skills[0]?.servers).toEqual({ y: { config: { url: 'http://127.0.0.1:1/' } } });
+  });
+
+  it.each([
+    ['mcp_servers', 'mcp_servers:\n  disk:\n    command: node\n', undefined],
+    ['mcp', 'mcp:\n  disk:\n    command: node\n', undefined],
+    ['mcpServers', 'mcpServers:\n  disk:\n    command: node\n', undefined],
+    [
+      'an mcp.json with comments and trailing commas',
+      '',
+      '\uFEFF{ // ours\n "mcpServers": { "disk": { "command": "node", }, }, }',
+    ],
+    ['an mcp.json that is the map itself', '', '{ "disk": { "command": "node" } /* ours */ }'],
+  ])('may be written as %s', async (_, frontmatter, mcpJson) => {
+    await bench.skill('a', frontmatter);
+    if (mcpJson !== undefined) await bench.write('a/mcp.json', mcpJson);
+    const { skills, problems } = await plug().compile();
+    expect(skills[0]?.servers).toEqual({ disk: { config: { command: 'node' } } });
+    expect(problems).toEqual([]);
+  });
+
+  it('is named to the model while it is away, and is back with its tools when it can be had', async () => {
+    await bench.skill('a', 'always_active: true\n');
+    await bench.write('a/mcp.json', JSON.stringify({ x: { command: 'y' } }));
+    let away = true;
+    const view = plug((id) => ({
+      id,
+      tools: async () => {
+        const retryAt = new Date(Date.now() - 1).toISOString();
+        if (away) throw new PatchbayError('connect-failed', 'gone', { details: { retryAt } });
+        return [defineTool({ capability: id, name: 'one', call: () => 'x' })];
+      },
+    }));
+    const said = async () => {
+      await using turn = view.beginTurn();
+      return (await turn.prepare()).instructions.map(({ text }) => text).join('\n');
+    };
+    const { problems } = await view.compile();
+    expect(problems).toMatchObject([{ source: 'mine', code: 'connect-failed' }]);
+    expect(await said()).toMatch(/Do a\.[^]*without the tools of its MCP servers.*: x\./);
+    away = false;
+    expect(await toolNames(view)).toContain('a-x__one');
+    expect((await view.compile()).problems).toEqual([]);
+    expect(await said()).not.toContain('without the tools');
+  });
+
+  it('lives as long as somebody has its skill in force', async () => {
+    await bench.skill('a', 'mcpServers:\n  x:\n    command: y\n');
+    let made = 0;
+    let closed = 0;
+    const factory = (id: string): Capability => ({
+      id: (made++, id),
+      tools: async () => [defineTool({ capability: id, name: 'one', call: () => 'x' })],
+      [Symbol.asyncDispose]: async () => void closed++,
+    });
+    const view = plug(factory);
+    const [second, third] = ['t', 'u'].map((session) => registry.view({ session }));
+    for (const one of [view, second!, third!]) {
+      await callTool(one, 'activate_skill', { name: 'a' });
+      expect(await toolNames(one)).toContain('a-x__one');
+    }
+    registry.state({ session: 's' }).restore({});
+    expect(await toolNames(view)).toEqual(own);
+    await registry.close({ session: 't' });
+    expect([made, closed]).toEqual([1, 0]);
+    await registry.close({ session: 'u' });
+    expect([made, closed]).toEqual([1, 1]);
+    await callTool(view, 'activate_skill', { name: 'a' });
+    expect(await toolNames(view)).toContain('a-x__one');
+    expect(made).toBe(2);
+  });
+
+  it('holds no connection: the pool closes it when nobody uses it', async () => {
+    await pool.close();
+    pool = new ConnectionPool({ idleMs: 1 });
+    await using server = await scriptedServer({ tools: [{ name: 'scan' }] });
+    await bench.skill('a');
+    await bench.skill('b');
+    for (const name of ['a', 'b'])
+      await bench.write(`${name}/mcp.json`, JSON.stringify({ x: server.config }));
+    const view = plug();
+    await callTool(view, 'activate_skill', { name: 'a' });
+    await callTool(view, 'activate_skill', { name: 'b' });
+    const { tools } = await view.compile();
+    expect(tools.map(({ definition }) => definition.name)).toEqual(
+      expect.arrayContaining(['a-x__scan', 'b-x__scan']),
+    );
+    await registry.close({ session: 's' });
+    await expect.poll(() => pool.inspect()).toEqual([]);
+  });
+
+  it('that is only named has to be there', async () => {
+    await bench.skill('a', 'mcp_servers: [github, gitlab]\n');
+    const view = plug();
+    const message = async () => (await view.compile()).problems.map((problem) => problem.message);
+    expect(await message()).toEqual([expect.stringContaining('not there (github, gitlab)')]);
+    registry.register({ id: 'github' });
+    expect(await message()).toEqual([expect.stringContaining('not there (gitlab)')]);
+    registry.register({ id: 'gitlab' });
+    expect(await message()).toEqual([]);
+  });
+
+  it('that is composed too deep works and is said; one that contains the manager is stopped', async () => {
+    await bench.skill('deep', 'always_active: true\nmcpServers:\n  x:\n    command: y\n');
+    const tools = async () => [defineTool({ capability: 'inner', name: 'one', call: () => 'x' })];
+    const nested = (ids: readonly string[]): Capability =>
+      ids.length === 1 ? { id: ids[0]!, tools } : { id: ids[0]!, children: [nested(ids.slice(1))] };
+    const view = plug((id) => nested([id, 'middle', 'inner']));
+    const compiled = await view.compile();
+    expect(compiled.tools.map(({ definition }) => definition.name)).toContain('inner__one');
+    expect(compiled.problems).toMatchObject([
+      {
+        code: 'composition-depth',
+        severity: 'warning',
+        message: expect.stringContaining('4 deep'),
+      },
+    ]);
+    await registry.close();
+    registry = new ExtensionRegistry({ onProblem: () => undefined });
+    registry.register(localSkills({ id: 'mine', folder: bench.root }));
+    let manager!: Capability;
+    const factory = (id: string): Capability => ({ id, children: [manager] });
+    registry.register((manager = new SkillManagerCapability({ servers: factory })));
+    const { problems, skills } = await registry.view().compile();
+    expect(skills).toHaveLength(1);
+    expect(problems).toMatchObject([
+      {
+        code: 'circular-composition',
+        message: expect.stringContaining('skills > deep-x > skills'),
+      },
+    ]);
+    // A skill that is found later is on the same path.
+    await bench.skill('later', 'always_active: true\nmcpServers:\n  x:\n    command: y\n');
+    expect((await registry.view().compile()).problems.map(({ code }) => code)).toEqual([
+      'circular-composition',
+      'circular-composition',
+    ]);
   });
 
   it('that changes its tools is heard, and is closed with the manager', async () => {

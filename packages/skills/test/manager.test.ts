@@ -314,7 +314,8 @@ describe('a skill that brings servers', () => {
     await bench.skill('b', 'mcp_servers: [github]\n');
     const view = plug();
     expect((await view.compile()).problems).toMatchObject([
-      { source: 'mine', code: 'skill-servers', message: expect.stringContaining('github') },
+      { source: 'mine', code: 'skill-servers', message: expect.stringContaining('not started') },
+      { source: 'mine', code: 'skill-servers', message: expect.stringContaining('not there') },
     ]);
     expect((await callTool(view, 'activate_skill', { name: 'a' })).text).toContain('Do a.');
   });
