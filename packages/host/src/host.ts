@@ -20,6 +20,7 @@ import {
   type InspectedCapability,
   type NameFilter,
   type RegistrationHandle,
+  type RegistryOptions,
 } from '@patchbay/registry';
 import { McpServerCapability } from '@patchbay/mcp';
 import { SkillManagerCapability, type SkillMatcher } from '@patchbay/skills';
@@ -56,6 +57,9 @@ export interface HostOptions {
   readonly inputs?: InputHandler;
   /** Asked before every call. Default: everything may run. */
   readonly approval?: ApprovalPolicy;
+  /** Tools that run what they are given, and what becomes of tools that change: as in the registry. */
+  readonly executing?: RegistryOptions['executing'];
+  readonly pinTools?: boolean;
   /**
    * Asked, when it is wanted for the first time, whether something that comes with a project or from a server may do what it
    * wants: servers of `.mcp.json` and the files of other clients start; servers that project skills bring; skills that want to
@@ -140,11 +144,13 @@ export class Host implements AsyncDisposable {
       onTrace: this.#insight.trace,
       ...(isHeard ? { onProblem: this.#insight.problem } : {}),
     };
-    const { approval, matcher } = options;
+    const { approval, executing, pinTools, matcher } = options;
     const { maxCompositionDepth } = loaded;
     this.registry = new ExtensionRegistry({
       ...heard,
       ...(approval === undefined ? {} : { approval }),
+      ...(executing === undefined ? {} : { executing }),
+      ...(pinTools === undefined ? {} : { pinTools }),
       ...(maxCompositionDepth === undefined ? {} : { maxCompositionDepth }),
     });
     this.#pool = new ConnectionPool({ ...options.pool, ...heard });
