@@ -1,4 +1,5 @@
 import {
+  normalizeScope,
   PatchbayError,
   type ExtensionView,
   type Identity,
@@ -129,7 +130,7 @@ export class Agents {
     assertName(name);
     const { servers, signal } = options;
     const path = `${parent.path}/${name}#${++this.#started}`;
-    const scope = { session: this.#host.session, agent: path };
+    const scope = normalizeScope({ session: this.#host.session, agent: path });
     const narrowed = together([parent.narrowed, filtersIn(options)]);
     const assertRunning = () => {
       if (this.#running.has(path)) return;
