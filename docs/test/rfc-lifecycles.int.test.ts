@@ -13,12 +13,7 @@ import type { ChangeEvent, ExtensionView, TraceEvent, TurnStep } from '@patchbay
 import { ExtensionRegistry } from '@patchbay/registry';
 import { SkillManagerCapability } from '@patchbay/skills';
 import { localSkills } from '@patchbay/skills/node';
-import {
-  RpcError,
-  scriptedServer,
-  type ScriptedServer,
-  type ScriptedServerOptions,
-} from '@patchbay/testkit';
+import { scriptedServer, type ScriptedServer, type ScriptedServerOptions } from '@patchbay/testkit';
 import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
 
 let root: string;
@@ -113,9 +108,7 @@ it('RFC-0051 diagram 1: MCP Server Lifecycle (stdio)', async () => {
   const connections = new ConnectionPool({ onTrace });
   const registry = new ExtensionRegistry({ onTrace });
   // Creation: no I/O.
-  registry.register(
-    new McpServerCapability({ id: 'github', server: server.config, connections }),
-  );
+  registry.register(new McpServerCapability({ id: 'github', server: server.config, connections }));
   expect(connections.inspect()).toEqual([]);
   // Compilation connects, then asks for the tools.
   const view = registry.view({ session: 's', agent: 'coder' });
@@ -154,11 +147,7 @@ it('RFC-0051 diagram 2: Local Skill Lifecycle', async () => {
   registry.register(new SkillManagerCapability());
   const view = registry.view({ session: 's', agent: 'coder' });
   const compiled = await view.compile();
-  expect(sinceThen()).toEqual([
-    'change mine registered',
-    'change skills registered',
-    'compile ok',
-  ]);
+  expect(sinceThen()).toEqual(['change mine registered', 'change skills registered', 'compile ok']);
   // Instructions. Ours differs: metadata is always there, the text enters when the skill is activated.
   expect(textOf(compiled)).toContain('Lazy.');
   expect(textOf(compiled)).not.toContain('Do less.');
@@ -227,7 +216,7 @@ it('RFC-0051 diagram 6: MCP Disconnection During Subagent Run', async () => {
     ],
     methods: {
       initialize: (_params, usual) => {
-        if (isDown) throw new RpcError(-32_000, 'down');
+        if (isDown) throw Object.assign(new Error('down'), { code: -32_000 });
         return usual();
       },
     },
@@ -259,7 +248,7 @@ it('RFC-0051 diagram 6: MCP Disconnection During Subagent Run', async () => {
   const failed = await first.callTool('github__create_issue', {}).catch((error: unknown) => error);
   expect(failed).toMatchObject({
     code: 'connect-failed',
-    message: expect.stringContaining("\"github\""),
+    message: expect.stringContaining('"github"'),
   });
   expect(await changed()).toMatchObject({ capability: 'github' });
   expect(sinceThen().filter((event) => event.startsWith('connect '))).toHaveLength(3);

@@ -42,13 +42,10 @@ async function skill(name: string): Promise<void> {
 }
 
 const namesOf = ({ tools, skills }: CompiledView) => [
-  ...tools
-    .filter(({ id }) => id.capability !== 'skills')
-    .map(({ definition: { name } }) => name),
+  ...tools.filter(({ id }) => id.capability !== 'skills').map(({ definition: { name } }) => name),
   ...skills.map(({ name }) => `skill ${name}`),
 ];
-const seen = async (agent: Agent, options = {}) =>
-  namesOf(await agent.view(options).compile());
+const seen = async (agent: Agent, options = {}) => namesOf(await agent.view(options).compile());
 const call = async (agent: Agent, name: string, args = {}, options = {}): Promise<ToolResult> =>
   (await agent.view().compile()).callTool(name, args, options);
 const codeOf = (work: Promise<unknown>) =>
@@ -79,7 +76,10 @@ describe('what a sub-agent sees', () => {
       mcp_servers: { all: entry(all) },
       agents: {
         coder: { mcp_servers: { code: entry(code) } },
-        'coder/reader': { mcp_servers: { reading: entry(reading) }, skills: { exclude: ['write'] } },
+        'coder/reader': {
+          mcp_servers: { reading: entry(reading) },
+          skills: { exclude: ['write'] },
+        },
       },
     });
     await using session = await host.openSession('s');
