@@ -54,7 +54,7 @@ describe('an agent of the AI SDK that is a tool of another one', () => {
   const model = (seen: Seen[]) =>
     new MockLanguageModelV4({
       doGenerate: async (given) => {
-        seen.push(given as Seen);
+        seen.push(given);
         const last = given.prompt.at(-1)!;
         const asked = last.role === 'user' ? (last.content[0] as { text: string }).text : '';
         const content =

@@ -65,14 +65,14 @@ export interface SessionHost {
   readonly registry: ExtensionRegistry;
   readonly idleMs: number;
   /** Registers what is a session's or an agent's own. */
-  setUp(
+  readonly setUp: (
     scope: RegistrationScope,
     own: Pick<OpenSessionOptions, 'skills' | 'servers'>,
-  ): Promise<void>;
+  ) => Promise<void>;
   /** What the configuration of an agent, and of those above it, lets it see. */
-  filtersOf(agent: string): AgentFilters;
+  readonly filtersOf: (agent: string) => AgentFilters;
   /** Something could not be ended. */
-  failed(what: string, error: unknown): void;
+  readonly failed: (what: string, error: unknown) => void;
 }
 
 /** The sessions of a host: get or create, count claims, close what is idle. */

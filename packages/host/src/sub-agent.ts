@@ -68,14 +68,14 @@ export interface AgentHost {
   readonly session: string;
   readonly identity: Identity | undefined;
   /** Registers servers at a scope. */
-  setUp(
+  readonly setUp: (
     scope: RegistrationScope,
     own: { readonly servers?: Readonly<Record<string, McpServerEntry>> },
-  ): Promise<void>;
+  ) => Promise<void>;
   /** What the configuration of an agent, and of those above it, lets it see. */
-  filtersOf(agent: string): AgentFilters;
+  readonly filtersOf: (agent: string) => AgentFilters;
   /** Told of what goes wrong with the end of an agent that nobody waits for. */
-  failed(agent: string, error: unknown): void;
+  readonly failed: (agent: string, error: unknown) => void;
 }
 
 /** What is taken away from an agent: nothing, from those that the program names. */
