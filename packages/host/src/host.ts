@@ -11,8 +11,10 @@ import {
   describeScope,
   PatchbayError,
   problemFrom,
+  scopeCovers,
   type ApprovalPolicy,
   type Problem,
+  type RegistrationScope,
   type TrustPolicy,
 } from '@patchbay/protocols';
 import {
@@ -35,11 +37,11 @@ import { Trust, type InspectedTrust } from './trust.ts';
 import { wantedOf, wantedServers, wantedSkills, type Wanted } from './wiring.ts';
 import {
   Sessions,
-  type AgentFilters,
   type InspectedSession,
   type OpenSessionOptions,
   type Session,
 } from './session.ts';
+import type { AgentFilters } from './sub-agent.ts';
 
 export interface HostOptions {
   /** Where configuration and folders are looked for. Default: the working directory. */
@@ -157,9 +159,9 @@ export class Host implements AsyncDisposable {
     this.#sessions = new Sessions({
       registry: this.registry,
       idleMs: options.sessionIdleMs ?? 1_800_000,
-      setUp: (id, opening) => this.#setUpSession(id, opening),
+      setUp: (scope, own) => this.#setUp(scope, own),
       filtersOf: (agent) => this.#filtersOf(agent),
-      failed: (id, error) => this.#insight.problem(problemFrom(`session ${id}`, error)),
+      failed: (what, error) => this.#insight.problem(problemFrom(what, error)),
     });
     this.registry.register(
       new SkillManagerCapability({
@@ -303,8 +305,11 @@ export class Host implements AsyncDisposable {
     await applied;
   }
 
-  async #setUpSession(id: string, opening: OpenSessionOptions): Promise<void> {
-    const scope = { session: id };
+  /** Registers what is a session's own, or an agent's. */
+  async #setUp(
+    scope: RegistrationScope,
+    opening: Pick<OpenSessionOptions, 'skills' | 'servers'>,
+  ): Promise<void> {
     const folders = (opening.skills ?? []).map((path) => resolve(this.#cwd, path));
     const register = (wanted: readonly Wanted[]) => {
       for (const one of wanted) this.registry.register(one.make(), one.scope);
@@ -341,9 +346,7 @@ export class Host implements AsyncDisposable {
   }
 
   #filtersOf(agent: string): AgentFilters {
-    const above = this.#loaded.agents.filter(
-      ({ name }) => agent === name || agent.startsWith(`${name}/`),
-    );
+    const above = this.#loaded.agents.filter(({ name }) => scopeCovers({ agent: name }, { agent }));
     return {
       tools: above.flatMap(({ tools }) => (tools === undefined ? [] : [patternsOf(tools)])),
       skills: above.flatMap(({ skills }) => (skills === undefined ? [] : [patternsOf(skills)])),

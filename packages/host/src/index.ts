@@ -4,11 +4,6 @@ export { createHost, type Host, type HostInspection, type HostOptions } from './
 export type { InputHandler, InputRequest } from './inputs.ts';
 export type { Logger } from './insight.ts';
 export type { McpServerEntry } from './server-entry.ts';
-export type {
-  Agent,
-  InspectedSession,
-  OpenSessionOptions,
-  Session,
-  SessionViewOptions,
-} from './session.ts';
+export type { InspectedSession, OpenSessionOptions, Session } from './session.ts';
+export type { Agent, SessionViewOptions, SpawnOptions, SubAgent } from './sub-agent.ts';
 export type { InspectedTrust } from './trust.ts';

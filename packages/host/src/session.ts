@@ -3,22 +3,13 @@ import {
   type ExtensionView,
   type Identity,
   type Json,
+  type RegistrationScope,
   type SessionState,
 } from '@patchbay/protocols';
-import type { ExtensionRegistry, NameFilter, ViewOptions } from '@patchbay/registry';
+import type { ExtensionRegistry } from '@patchbay/registry';
 
 import type { McpServerEntry } from './server-entry.ts';
-
-/** What narrows a view of a session: as in the registry, without the identity, which the session has. */
-export type SessionViewOptions = Omit<ViewOptions, 'identity'>;
-
-/** An agent of a session: a name, and what it sees. */
-export interface Agent {
-  /** A path: `coder`, `coder/researcher`. */
-  readonly name: string;
-  /** What it sees, live. Need not be closed. */
-  view(options?: SessionViewOptions): ExtensionView;
-}
+import { Agents, type Agent, type AgentFilters, type SessionViewOptions } from './sub-agent.ts';
 
 /**
  * One claim on a session. The session lives on while anybody has a claim or uses one of its views, and is closed by the
@@ -55,31 +46,33 @@ export interface InspectedSession {
   readonly claims: number;
   /** Open turns, compiles and calls. */
   readonly running: number;
+  /** Names of its sub-agents that have not ended. */
+  readonly subAgents: readonly string[];
 }
 
 interface Entry {
   readonly id: string;
   readonly identity: Identity | undefined;
+  readonly agents: Agents;
   claims: number;
   timer: ReturnType<typeof setTimeout> | undefined;
   /** Everything that is the session's own is registered. */
   ready: Promise<void>;
 }
 
-export interface AgentFilters {
-  readonly tools: readonly NameFilter[];
-  readonly skills: readonly NameFilter[];
-}
-
 /** What sessions need of the host. */
 export interface SessionHost {
   readonly registry: ExtensionRegistry;
   readonly idleMs: number;
-  /** Registers what is the session's own. */
-  setUp(id: string, options: OpenSessionOptions): Promise<void>;
+  /** Registers what is a session's or an agent's own. */
+  readonly setUp: (
+    scope: RegistrationScope,
+    own: Pick<OpenSessionOptions, 'skills' | 'servers'>,
+  ) => Promise<void>;
   /** What the configuration of an agent, and of those above it, lets it see. */
-  filtersOf(agent: string): AgentFilters;
-  failed(id: string, error: unknown): void;
+  readonly filtersOf: (agent: string) => AgentFilters;
+  /** Something could not be ended. */
+  readonly failed: (what: string, error: unknown) => void;
 }
 
 /** The sessions of a host: get or create, count claims, close what is idle. */
@@ -113,14 +106,17 @@ export class Sessions {
   }
 
   list(): readonly InspectedSession[] {
-    return [...this.#entries.values()].map(({ id, claims }) => {
+    return [...this.#entries.values()].map(({ id, claims, agents }) => {
       const { running } = this.#host.registry.activity({ session: id });
-      return { id, claims, running };
+      return { id, claims, running, subAgents: agents.list() };
     });
   }
 
   async close(): Promise<void> {
-    for (const { timer } of this.#entries.values()) clearTimeout(timer);
+    for (const { timer, agents } of this.#entries.values()) {
+      clearTimeout(timer);
+      agents.end();
+    }
     this.#entries.clear();
     await Promise.all(this.#closing.values());
   }
@@ -128,8 +124,10 @@ export class Sessions {
   #create(id: string, options: OpenSessionOptions): Entry {
     const { identity, restore } = options;
     if (restore !== undefined) this.#host.registry.state({ session: id }).restore(restore);
-    const ready = this.#host.setUp(id, options);
-    const entry: Entry = { id, identity, claims: 0, timer: undefined, ready };
+    const { registry, setUp, filtersOf, failed } = this.#host;
+    const ready = setUp({ session: id }, options);
+    const agents = new Agents({ registry, session: id, identity, setUp, filtersOf, failed });
+    const entry: Entry = { id, identity, agents, claims: 0, timer: undefined, ready };
     this.#entries.set(id, entry);
     ready.catch(() => this.#end(entry));
     return entry;
@@ -153,21 +151,7 @@ export class Sessions {
       state,
       snapshot: () => state.snapshot(),
       view: (options = {}) => registry.view({ session: id }, { ...options, ...who }),
-      agent: (name) => ({
-        name,
-        view: (options = {}) => {
-          const own = this.#host.filtersOf(name);
-          return registry.view(
-            { session: id, agent: name },
-            {
-              ...options,
-              ...who,
-              tools: [...own.tools, ...listOf(options.tools)],
-              skills: [...own.skills, ...listOf(options.skills)],
-            },
-          );
-        },
-      }),
+      agent: (name) => entry.agents.named(name),
       close,
       [Symbol.asyncDispose]: close,
     };
@@ -189,13 +173,11 @@ export class Sessions {
 
   #end(entry: Entry): void {
     this.#entries.delete(entry.id);
+    entry.agents.end();
     const closing = this.#host.registry
       .close({ session: entry.id })
-      .catch((error: unknown) => this.#host.failed(entry.id, error))
+      .catch((error: unknown) => this.#host.failed(`session ${entry.id}`, error))
       .finally(() => this.#closing.delete(entry.id));
     this.#closing.set(entry.id, closing);
   }
 }
-
-const listOf = (filter: NameFilter | readonly NameFilter[] | undefined): readonly NameFilter[] =>
-  filter === undefined ? [] : [filter].flat();

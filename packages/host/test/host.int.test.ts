@@ -342,8 +342,8 @@ describe('sessions', () => {
     await expect(host.openSession('1')).rejects.toMatchObject({ code: 'identity-mismatch' });
     await expect(host.openSession('')).rejects.toMatchObject({ code: 'invalid-scope' });
     expect(host.inspect().sessions).toEqual([
-      { id: '1', claims: 2, running: 0 },
-      { id: '2', claims: 1, running: 0 },
+      { id: '1', claims: 2, running: 0, subAgents: [] },
+      { id: '2', claims: 1, running: 0, subAgents: [] },
     ]);
   });
 

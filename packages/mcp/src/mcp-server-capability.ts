@@ -370,6 +370,9 @@ export class McpServerCapability
       if (typeof uri === 'string') this.#changes.emit('resource_updated', toMcpUri(this.id, uri));
     } else if (method === 'patchbay/connection') {
       this.#changed('status_changed');
+      const { state } = (params ?? {}) as { readonly state?: unknown };
+      // One that is only lost keeps its tools: it is rebuilt at the next use. (RFC-0051 diagram 6)
+      if (state === 'degraded') this.#changed('tools_changed');
     } else {
       this.#changes.emit(method);
     }

@@ -83,7 +83,8 @@ export interface PeerQuery {
 
 /**
  * What a session remembers: activations, approvals. It lives here and never in a capability, because a capability may be
- * shared by many sessions. Values are plain JSON, so that a session survives a restart.
+ * shared by many sessions. Values are plain JSON, so that a session survives a restart. What belongs to one agent has a key
+ * that ends in a colon and the agent's path (`skills.active:coder/researcher`): it goes when that agent ends.
  */
 export interface SessionState {
   get(key: string): Json | undefined;

@@ -7,7 +7,11 @@ import { PatchbayError } from './errors.ts';
 export interface Scope {
   /** One conversation or one user's stay. Never an empty string. */
   readonly session?: string;
-  /** A path: `coder`, or `coder/researcher` for a sub-agent of it. A sub-agent sees what its parents see. */
+  /**
+   * A path: `coder`, or `coder/researcher` for a sub-agent of it. A sub-agent sees what its parents see. A part may end in
+   * `#` and a number: `coder/researcher#2` is the second one that was started of `coder/researcher`. It sees what is meant
+   * for all of them, and none sees what is another's.
+   */
   readonly agent?: string;
   /** One turn: from a user message to the end of the answer. Needs `session`. */
   readonly turn?: string;
@@ -73,14 +77,27 @@ export function normalizeScope(scope: RegistrationScope = {}): RegistrationScope
 export function scopeCovers(at: RegistrationScope, asking: Scope): boolean {
   if (at.session !== undefined && at.session !== asking.session) return false;
   if (at.turn !== undefined && at.turn !== asking.turn) return false;
-  if (at.agent === undefined) return true;
-  return asking.agent === at.agent || (asking.agent?.startsWith(`${at.agent}/`) ?? false);
+  return at.agent === undefined || (asking.agent !== undefined && leadsTo(at.agent, asking.agent));
+}
+
+const INSTANCE = /#\d+$/;
+
+/** Whether the agent `path` is the agent `above`, one that was started of it, or below. */
+function leadsTo(above: string, path: string): boolean {
+  if (path === above || path.startsWith(`${above}/`)) return true;
+  if (!path.includes('#')) return false;
+  const parts = path.split('/');
+  return above
+    .split('/')
+    .every((part, i) => parts[i] === part || parts[i]?.replace(INSTANCE, '') === part);
 }
 
 /** How deep a scope lies: of two registrations with one id the deeper one is seen. Greater is deeper. */
 export function scopeDepth(at: RegistrationScope): number {
-  const agentParts = at.agent === undefined ? 0 : at.agent.split('/').length;
-  return (at.turn === undefined ? 0 : 1e6) + agentParts * 2 + (at.session === undefined ? 0 : 1);
+  const parts = at.agent?.split('/') ?? [];
+  const instances = parts.filter((part) => INSTANCE.test(part)).length;
+  const turn = at.turn === undefined ? 0 : 1e6;
+  return turn + parts.length * 1e3 + instances * 2 + (at.session === undefined ? 0 : 1);
 }
 
 /** A scope as one string, for messages and as a map key: `pool`, `session=a`, `session=a agent=coder turn=1`. */

@@ -313,8 +313,11 @@ class FacetAnswers<F extends Facet> {
     const key = this.#key(viewer);
     const before = this.#kept.get(key);
     const said = before === undefined ? made : continued(before, made);
-    const kept = this.#audience?.scope === true ? { ...said, scope: viewer.scope } : said;
-    if (!this.#registration.closed) this.#kept.set(key, kept);
+    const ownScope = this.#audience?.scope === true;
+    const kept = ownScope ? { ...said, scope: viewer.scope } : said;
+    // What was said to a view that has ended would be kept for a scope that may have ended with it.
+    const isOver = this.#registration.closed || (ownScope && viewer.ended.over);
+    if (!isOver) this.#kept.set(key, kept);
     return kept;
   }
 

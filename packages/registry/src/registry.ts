@@ -248,7 +248,7 @@ export class ExtensionRegistry implements AsyncDisposable {
 
   /**
    * Ends everything at and below a scope: views, turns, capabilities (deepest first, in reverse order of first use),
-   * and what the session remembered. Without a scope: everything, for good.
+   * and what the session or the agent remembered. Without a scope: everything, for good.
    * @throws PatchbayError whose `cause` is an AggregateError, when capabilities failed to close. They are out all the same.
    */
   close(scope?: RegistrationScope): Promise<void> {
@@ -269,6 +269,10 @@ export class ExtensionRegistry implements AsyncDisposable {
       if (at.session === undefined) this.#sessions.clear();
       else this.#sessions.delete(at.session);
       if (at.session !== undefined) this.#owners.delete(at.session);
+    } else if (at.session !== undefined && at.agent !== undefined && at.turn === undefined) {
+      this.#sessions.get(at.session)?.state.forgetAgent(at.agent);
+      // Sub-agents come and go: what each of them saw is not kept until the next registration.
+      this.#seen = { generation: -1, byScope: new Map() };
     }
     this.#hub.end(at);
     const [closed] = await Promise.allSettled([closing, ...views.map((view) => view.close())]);

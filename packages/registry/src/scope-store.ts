@@ -95,11 +95,8 @@ export class ScopeStore {
 
 /** Whether `inner` lies at or below `outer`, so that the end of `outer` is its end too. */
 export function isBelow(inner: RegistrationScope, outer: RegistrationScope): boolean {
-  if (outer.session !== undefined && inner.session !== outer.session) return false;
   if (outer.everySession === true && inner.everySession !== true) return false;
-  if (outer.turn !== undefined && inner.turn !== outer.turn) return false;
-  if (outer.agent === undefined) return true;
-  return inner.agent === outer.agent || (inner.agent?.startsWith(`${outer.agent}/`) ?? false);
+  return scopeCovers(outer, inner);
 }
 
 function sameScope(a: RegistrationScope, b: RegistrationScope): boolean {

@@ -1,4 +1,4 @@
-import { PatchbayError, type Json, type SessionState } from '@patchbay/protocols';
+import { PatchbayError, scopeCovers, type Json, type SessionState } from '@patchbay/protocols';
 
 /** A {@link SessionState} whose keys have versions, so that whoever compiled with an old value is known to be stale. */
 export class VersionedState implements SessionState {
@@ -27,6 +27,17 @@ export class VersionedState implements SessionState {
     for (const key of this.#values.keys())
       if (!Object.hasOwn(snapshot, key)) this.set(key, undefined);
     for (const [key, value] of Object.entries(snapshot)) this.set(key, value);
+  }
+
+  /** Drops what an agent and those below it remembered: the keys that end in a colon and its path. */
+  forgetAgent(agent: string): void {
+    for (const key of this.#versions.keys()) {
+      const at = key.indexOf(':');
+      if (at === -1 || !scopeCovers({ agent }, { agent: key.slice(at + 1) })) continue;
+      this.#values.delete(key);
+      this.#versions.delete(key);
+      this.#version++;
+    }
   }
 
   /** Of one key, or of everything. */

@@ -233,6 +233,7 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
       throw new PatchbayError('not-found', `There is no skill "${name}".`, { source: this.id });
     const { source, entry } = found.skill;
     const { digest } = skill;
+    context.signal.throwIfAborted();
     const { content } = this.#consents.asked(found.skill);
     const served = servedActivation(found, content);
     activations.set({ source, uri: entry.uri, digest, by: 'user', ...served });

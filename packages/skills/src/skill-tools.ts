@@ -2,6 +2,7 @@ import {
   PatchbayError,
   textResult,
   toPatchbayError,
+  type CallContext,
   type PeerSkill,
   type Tool,
   type ToolDefinition,
@@ -50,7 +51,7 @@ export function skillTools(
       description:
         'Gives the instructions of a skill. Call it before you do a task that the skill describes.',
       inputSchema: object({ name: { ...name, description: 'The name of the skill.' } }),
-      call: ({ name: wanted }) => activate(String(wanted), context),
+      call: ({ name: wanted }, signal) => activate(String(wanted), context, signal),
     }),
     tool(context.capability, {
       name: 'list_skills',
@@ -81,7 +82,11 @@ export function skillTools(
   ];
 }
 
-async function activate(wanted: string, context: SkillToolContext): Promise<ToolResult> {
+async function activate(
+  wanted: string,
+  context: SkillToolContext,
+  signal: AbortSignal | undefined,
+): Promise<ToolResult> {
   const { activations, contentOf } = context;
   const skills = await context.find();
   const found = findSkill(skills, wanted);
@@ -106,6 +111,8 @@ async function activate(wanted: string, context: SkillToolContext): Promise<Tool
         'Should its text be gone, read its file SKILL.md.',
     );
   }
+  // A model that was interrupted has not read it.
+  signal?.throwIfAborted();
   activations.set({ ...reference, digest, by: 'model', ...servedActivation(found, content) });
   return textResult(skillContent(name, skill));
 }
@@ -198,7 +205,10 @@ interface OwnTool {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: ToolDefinition['inputSchema'];
-  readonly call: (args: Readonly<Record<string, unknown>>) => Promise<ToolResult>;
+  readonly call: (
+    args: Readonly<Record<string, unknown>>,
+    signal: AbortSignal | undefined,
+  ) => Promise<ToolResult>;
 }
 
 /** Its name is reserved, and shown bare. */
@@ -211,8 +221,9 @@ function tool(capability: string, { name, description, inputSchema, call }: OwnT
       inputSchema,
       annotations: { readOnlyHint: true },
     }),
-    call: (args: unknown) => {
-      if (typeof args === 'object' && args !== null) return call(args as Record<string, unknown>);
+    call: (args: unknown, context?: CallContext) => {
+      if (typeof args === 'object' && args !== null)
+        return call(args as Record<string, unknown>, context?.signal);
       throw new PatchbayError('invalid-arguments', `${name} needs an object of arguments.`);
     },
   });
