@@ -77,6 +77,11 @@ export interface PeerQuery {
   skills(): Promise<readonly PeerSkill[]>;
   /** Slash commands of every other visible capability. */
   commands(): Promise<readonly PeerCommand[]>;
+  /**
+   * Skills at an address, also those that their source lists nowhere: one of each source that has it. An address is no name:
+   * several may have the same. Absent where nobody can look.
+   */
+  skillsAt?(uri: string): Promise<readonly PeerSkill[]>;
   /** Ids of every other visible capability, sorted. Absent where nobody knows them. */
   ids?(): readonly string[];
 }

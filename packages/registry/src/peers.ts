@@ -46,6 +46,21 @@ export class PeerAnswers implements Peers, PeerTokens {
       .toSorted(byNameThenSource);
   }
 
+  async skillsAt(uri: string): Promise<readonly PeerSkill[]> {
+    const found = this.#visible.map(async (registration) => {
+      const { capability } = registration;
+      if (!isSkillResource(capability)) return undefined;
+      // Who cannot say has none; whoever opens it there is told why.
+      const open = await ask(registration, this.#asker, (context) =>
+        capability.openSkill(uri, context),
+      ).catch(() => undefined);
+      if (open === undefined || !passes(this.#asker.viewer.filter.skills, open.entry.name))
+        return undefined;
+      return this.#peerSkill(registration, open.entry);
+    });
+    return (await Promise.all(found)).filter((skill) => skill !== undefined);
+  }
+
   ids(): readonly string[] {
     return this.#visible.map(({ id }) => id);
   }

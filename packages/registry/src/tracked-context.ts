@@ -21,6 +21,7 @@ export type Reads = Set<string>;
 export interface Peers {
   skills(): Promise<readonly PeerSkill[]>;
   commands(): Promise<readonly PeerCommand[]>;
+  skillsAt(uri: string): Promise<readonly PeerSkill[]>;
   ids(): readonly string[];
 }
 
@@ -45,6 +46,8 @@ export class TrackedContext implements CompileContext {
         reads.add('commands');
         return peers.commands();
       },
+      // What is in no list changes unseen: whoever uses it opens it, and sees what it is then.
+      skillsAt: (uri) => peers.skillsAt(uri),
       ids: () => {
         reads.add('ids');
         return peers.ids();

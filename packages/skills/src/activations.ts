@@ -75,6 +75,11 @@ export class Activations {
     this.#store([...this.#all().filter((known) => !isSame(known, activation)), activation]);
   }
 
+  /** All that are in force. */
+  all(): readonly Activation[] {
+    return this.#all().filter(({ served }) => served?.changed !== true);
+  }
+
   /** Skills of servers, those that have changed included. */
   served(): readonly (Activation & { readonly served: ServedActivation })[] {
     return this.#all().flatMap((known) =>

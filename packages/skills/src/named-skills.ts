@@ -190,13 +190,17 @@ export function shadowProblems(named: readonly NamedSkill[]): readonly Problem[]
     });
 }
 
-/** By exact name, else by one that differs only in `_`, `-` and case. */
+/** By exact name, by the address that is nobody else's, else by a name that differs only in `_`, `-` and case. */
 export function findSkill(named: readonly NamedSkill[], name: string): NamedSkill | undefined {
   return (
     named.find((known) => known.name === name) ??
+    single(named.filter(({ skill }) => skill.entry.uri === name)) ??
     named.find((known) => folded(known.name) === folded(name))
   );
 }
+
+const single = <T>(found: readonly T[]): T | undefined =>
+  found.length === 1 ? found[0] : undefined;
 
 /** Names that were perhaps meant. */
 export function nearNames(named: readonly NamedSkill[], name: string): readonly string[] {

@@ -17,6 +17,7 @@ import {
   type TurnContext,
   type TurnContribution,
   type ActingSkill,
+  type PeerSkill,
   type Problem,
   type TrustPolicy,
 } from '@patchbay/protocols';
@@ -134,10 +135,17 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
     const { state, scope } = context;
     const activations = new Activations(state, scope);
     const find = async () => forModels(await this.#named(context));
+    const findAt = async (uri: string) => {
+      const found = (await context.peers.skillsAt?.(uri)) ?? [];
+      const served = found.filter(({ entry }) => entry.served !== undefined);
+      const { skills } = await this.#consents.admit(served, context, () => false);
+      return forModels(await nameSkills(skills, this.#modes));
+    };
     const named = await this.#named(context);
     const own = skillTools(forModels(named), {
       capability: this.id,
       find,
+      findAt,
       activations,
       contentOf: (skill) => this.#consents.asked(skill).content,
     });
@@ -246,11 +254,26 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
     const all = await context.peers.skills();
     if (!all.some(({ entry }) => needsConsent(entry))) return nameSkills(all, this.#modes);
     const activations = new Activations(context.state, context.scope);
-    const once = withoutDoubles(all, problems);
+    const unlisted = await this.#unlisted(all, activations, context);
+    const once = withoutDoubles([...all, ...unlisted], problems);
     const isActive = (skill: SkillReference) => activations.has(skill);
     const admitted = await this.#consents.admit(once, context, isActive);
     problems.push(...admitted.problems);
     return nameSkills(admitted.skills, this.#modes);
+  }
+
+  /** What was activated by its address, and is in no list. */
+  async #unlisted(
+    listed: readonly PeerSkill[],
+    activations: Activations,
+    { peers }: CompileContext,
+  ): Promise<readonly PeerSkill[]> {
+    const known = new Set(listed.map(({ source, entry }) => keyOf({ source, uri: entry.uri })));
+    const wanted = activations.all().filter((skill) => !known.has(keyOf(skill)));
+    const found = wanted.map(async ({ source, uri }) =>
+      (await peers.skillsAt?.(uri))?.find((skill) => skill.source === source),
+    );
+    return (await Promise.all(found)).filter((skill) => skill !== undefined);
   }
 
   #changed({ name, skill: { entry } }: NamedSkill) {
@@ -314,6 +337,8 @@ function missingText(name: string, missing: readonly string[] = []): readonly st
     `The skill "${inline(name)}" is active without the tools of its MCP servers that are not available: ${missing.map(inline).join(', ')}.`,
   ];
 }
+
+const keyOf = ({ source, uri }: SkillReference): string => JSON.stringify([source, uri]);
 
 const forModels = (named: readonly NamedSkill[]): readonly NamedSkill[] =>
   named.filter(({ forModel }) => forModel);

@@ -32,6 +32,8 @@ export interface SkillToolContext {
   readonly capability: string;
   /** The skills that a model may use at the moment. */
   readonly find: () => Promise<readonly NamedSkill[]>;
+  /** Skills of servers at an address, in a list or not. */
+  readonly findAt: (uri: string) => Promise<readonly NamedSkill[]>;
   readonly activations: Activations;
   /** What a skill of a server consists of at the moment; `undefined` where that is not fixed. */
   readonly contentOf: (skill: PeerSkill) => string | undefined;
@@ -44,13 +46,21 @@ export function skillTools(
 ): readonly Tool[] {
   if (skills.length === 0) return [];
   const names = skills.map(({ name }) => name);
-  const name = { type: 'string', ...(names.length <= MAX_ENUM ? { enum: names } : {}) };
+  // What servers list is not all that they have: theirs may be named by address, too.
+  const served = skills.some(({ skill }) => skill.entry.served !== undefined);
+  const name = {
+    type: 'string',
+    description: served
+      ? 'The name of the skill, or the URI of its SKILL.md.'
+      : 'The name of the skill.',
+    ...(names.length <= MAX_ENUM && !served ? { enum: names } : {}),
+  };
   return [
     tool(context.capability, {
       name: 'activate_skill',
       description:
         'Gives the instructions of a skill. Call it before you do a task that the skill describes.',
-      inputSchema: object({ name: { ...name, description: 'The name of the skill.' } }),
+      inputSchema: object({ name }),
       call: ({ name: wanted }, signal) => activate(String(wanted), context, signal),
     }),
     tool(context.capability, {
@@ -71,7 +81,7 @@ export function skillTools(
       name: 'read_skill_file',
       description: 'Reads a file of a skill, by its path within the skill.',
       inputSchema: object({
-        name: { ...name, description: 'The name of the skill.' },
+        name,
         path: {
           type: 'string',
           description: 'The path of the file, for example references/api.md.',
@@ -89,9 +99,10 @@ async function activate(
 ): Promise<ToolResult> {
   const { activations, contentOf } = context;
   const skills = await context.find();
-  const found = findSkill(skills, wanted);
+  const listed = findSkill(skills, wanted);
+  const found = listed ?? (await findUnlisted(wanted, context));
   if (found === undefined) return unknownSkill(wanted, skills);
-  const { name } = found;
+  if ('content' in found) return found;
   const { source, entry } = found.skill;
   const reference = { source, uri: entry.uri };
   const before = activations.get(reference);
@@ -107,14 +118,38 @@ async function activate(
     (before.digest === digest || before.by === 'program');
   if (entry.alwaysActive === true || same) {
     return textResult(
-      `The skill "${name}" is already active, and has not changed (${digest}). Follow it. ` +
+      `The skill "${found.name}" is already active, and has not changed (${digest}). Follow it. ` +
         'Should its text be gone, read its file SKILL.md.',
     );
   }
   // A model that was interrupted has not read it.
   signal?.throwIfAborted();
   activations.set({ ...reference, digest, by: 'model', ...servedActivation(found, content) });
-  return textResult(skillContent(name, skill));
+  return textResult(skillContent(await nameNow(found, context), skill));
+}
+
+/** A skill that is in no list, by its address; where several servers have that address, nobody knows which is meant. */
+async function findUnlisted(
+  wanted: string,
+  context: SkillToolContext,
+): Promise<NamedSkill | ToolResult | undefined> {
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(wanted)) return undefined;
+  const found = await context.findAt(wanted);
+  if (found.length <= 1) return found[0];
+  const servers = found.map(({ skill }) => `"${oneLine(skill.source)}"`).join(', ');
+  const text = `Several servers have a skill at ${oneLine(wanted)}: ${servers}. Use its name as list_skills gives it.`;
+  return textResult(text, { isError: true });
+}
+
+/** The name that it has among all others: one that was in no list is among them once it is active. */
+async function nameNow(
+  { name, skill: { source, entry } }: NamedSkill,
+  { find }: SkillToolContext,
+): Promise<string> {
+  const now = (await find()).find(
+    ({ skill }) => skill.source === source && skill.entry.uri === entry.uri,
+  );
+  return now?.name ?? name;
 }
 
 /** A skill of a server is read by those who have its text: what it says elsewhere counts as much as what SKILL.md says. */

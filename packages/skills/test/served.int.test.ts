@@ -122,3 +122,30 @@ describe.each(['legacy', 'modern'] as const)('skills of a server of the %s era',
     expect((await acme.step()).active).toEqual([]);
   });
 });
+
+describe('a skill that is in no list', () => {
+  const hidden = (name: string) => ({ ...text(name, { 'a.md': 'More.' }), listed: false });
+
+  it('is activated by its address, then read; the address of a local one stays that one’s', async () => {
+    await using acme = await plugged({ skills: [DOCS, hidden('memo'), hidden('pdf')] });
+    const uri = 'skill://memo/SKILL.md';
+    expect([...(await catalogue(acme.view)).keys()]).toEqual(['docs', 'pdf']);
+    const { text: said } = await callTool(acme.view, 'activate_skill', { name: uri });
+    expect(said).toContain('<skill_content name="memo" server="acme">');
+    const read = { name: 'memo', path: 'a.md' };
+    expect((await callTool(acme.view, 'read_skill_file', read)).text).toContain('More.');
+    expect((await acme.step()).active).toMatchObject([{ name: 'memo', by: 'model' }]);
+    const local = await callTool(acme.view, 'activate_skill', { name: 'skill://pdf/SKILL.md' });
+    expect(local.text).toContain('Mine.');
+  });
+
+  it('is none where no server has it, and its address is no name of another', async () => {
+    await using acme = await plugged({ skills: [DOCS] });
+    for (const name of [
+      'skill://nothing/SKILL.md',
+      'skill://docs/other.md',
+      'file:///etc/SKILL.md',
+    ])
+      expect((await callTool(acme.view, 'activate_skill', { name })).isError).toBe(true);
+  });
+});
