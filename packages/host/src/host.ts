@@ -34,7 +34,7 @@ import { defaultFolders, type DefaultFolders } from './default-folders.ts';
 import type { InputHandler } from './inputs.ts';
 import { Insight, type Logger } from './insight.ts';
 import { Trust, type InspectedTrust } from './trust.ts';
-import { wantedOf, wantedServers, wantedSkills, type Wanted } from './wiring.ts';
+import { trustRequestOf, wantedOf, wantedServers, wantedSkills, type Wanted } from './wiring.ts';
 import {
   Sessions,
   type InspectedSession,
@@ -97,6 +97,9 @@ export interface HostInspection {
     readonly id: string;
     readonly origin: string;
     readonly state: 'on' | 'disabled' | 'broken';
+    /** Of one that came with the project: what was said to it, and what that is about. Absent where nobody has to be asked. */
+    readonly trust?: InspectedTrust['decision'] | 'unasked';
+    readonly hash?: string | undefined;
   }[];
   readonly connections: readonly InspectedConnection[];
   readonly sessions: readonly InspectedSession[];
@@ -193,11 +196,18 @@ export class Host implements AsyncDisposable {
         const origin = this.#originOf(row);
         return origin === undefined ? row : { ...row, origin };
       }),
-      servers: servers.map(({ name, origin, disabled, config }) => ({
-        id: name,
-        origin,
-        state: disabled ? 'disabled' : config === undefined ? 'broken' : 'on',
-      })),
+      servers: servers.map((entry) => {
+        const { name, origin, disabled, config } = entry;
+        const request = trustRequestOf(entry);
+        return {
+          id: name,
+          origin,
+          state: disabled ? 'disabled' : config === undefined ? 'broken' : 'on',
+          ...(request === undefined
+            ? {}
+            : { trust: this.#trust.decisionOn(request) ?? 'unasked', hash: request.hash }),
+        };
+      }),
       connections: this.#pool.inspect(),
       sessions: this.#sessions.list(),
       trust: this.#trust.inspect(),

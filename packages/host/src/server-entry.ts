@@ -100,7 +100,7 @@ export interface ServerEntry {
   readonly include: readonly string[] | undefined;
   readonly exclude: readonly string[] | undefined;
   /** What it wants, for people, as written; absent if nobody has to be asked. */
-  readonly asks: string | undefined;
+  readonly asks: readonly string[] | undefined;
   readonly problems: readonly Problem[];
 }
 
@@ -270,18 +270,34 @@ export async function readServerEntry(
     tools: entry.tools?.map(toDefinition),
     include: entry.include_tools ?? entry.includeTools,
     exclude: entry.exclude_tools ?? entry.excludeTools,
-    asks: context.asks ? wantOf(entry) : undefined,
+    asks: context.asks ? wantsOf(entry) : undefined,
   };
 }
 
 const MAX_WANT = 500;
 
-/** As the file has it: nothing in it is filled in. */
-function wantOf({ command, args = [], url }: Entry): string {
-  const want = url === undefined ? `start ${[command, ...args].join(' ')}` : `connect to ${url}`;
-  const line = want.replaceAll(/\s+/g, ' ');
-  return line.length > MAX_WANT ? `${line.slice(0, MAX_WANT)} …` : line;
+/** One thing each, as the file has it: nothing in it is filled in. Of values that may be secret only the names. */
+function wantsOf({ command, args = [], url, cwd, env = {}, envFile, headers = {} }: Entry) {
+  const texts = [command, ...args, url, cwd, envFile, ...Object.values({ ...env, ...headers })];
+  const filled = texts.flatMap((text) => text?.match(PLACEHOLDER) ?? []);
+  const names = { set: Object.keys(env), sent: Object.keys(headers) };
+  const wants = [
+    url === undefined ? `start ${[command, ...args].join(' ')}` : `connect to ${url}`,
+    ...(cwd === undefined ? [] : [`run in ${cwd}`]),
+    ...(names.set.length === 0 ? [] : [`run with ${names.set.join(', ')} set`]),
+    ...(envFile === undefined ? [] : [`be given what is in ${envFile}`]),
+    ...(names.sent.length === 0 ? [] : [`be sent the headers ${names.sent.join(', ')}`]),
+    ...(filled.length === 0 ? [] : [`be given ${[...new Set(filled)].join(', ')}`]),
+  ];
+  return wants.map((want) => {
+    const line = want.replaceAll(/\s+/g, ' ');
+    const more = line.length - MAX_WANT;
+    return more > 0 ? `${line.slice(0, MAX_WANT)} … (${more} characters more)` : line;
+  });
 }
+
+/** What stands for something else, in any client's way to write it. */
+const PLACEHOLDER = /\$\{[^}]*\}|\{(?:env|file):[^{}]+\}/g;
 
 /** Unknown keys that are almost known ones. */
 function slips(raw: unknown, context: EntryContext): readonly Problem[] {

@@ -48,6 +48,11 @@ export class Trust {
     }));
   }
 
+  /** How it stands with a request; absent if nobody has asked for it yet. */
+  decisionOn({ hash }: TrustRequest): InspectedTrust['decision'] | undefined {
+    return hash === undefined ? undefined : this.#asked.get(hash)?.decision;
+  }
+
   /** Connections for a server that is not trusted before the user said so. */
   guard(connections: ConnectionProvider, request: TrustRequest): ConnectionProvider {
     return {
@@ -93,6 +98,7 @@ export class Trust {
     const what = `${JSON.stringify(name)} of ${origin} wants to ${wants.join('; to ')}, and is not trusted`;
     const details = { kind: request.kind, hash: request.hash };
     if (this.#policy === undefined) {
+      this.#unasked(request);
       throw new PatchbayError(
         'not-trusted',
         `${what}. Give \`trust\` to createHost() to be asked about what comes with a project, or put it into patchbay.yaml.`,
@@ -106,6 +112,14 @@ export class Trust {
       source: name,
       details,
     });
+  }
+
+  /** Shown like a no: there is nobody to ask. */
+  #unasked(request: TrustRequest): void {
+    if (request.hash === undefined) return;
+    const reason = 'there is no trust policy';
+    const answer = Promise.resolve(false);
+    this.#asked.set(request.hash, { request, decision: 'refused', reason, answer });
   }
 
   #ask(policy: TrustPolicy, request: TrustRequest): Asked {
@@ -136,14 +150,14 @@ export class Trust {
 export function serverRequest(
   name: string,
   origin: string,
-  shown: string,
+  wants: readonly string[],
   fingerprint: string,
 ): TrustRequest {
   return {
     kind: 'server',
     name,
     origin,
-    wants: [shown],
+    wants,
     hash: hashOf('server', name, fingerprint),
   };
 }

@@ -5,6 +5,7 @@ import type {
   ConnectionProvider,
   RegistrationScope,
   ServerConfig,
+  TrustRequest,
 } from '@patchbay/protocols';
 import { localSkills, type LocalSkillsOptions } from '@patchbay/skills/node';
 
@@ -87,19 +88,12 @@ export function wantedServers(
   scope: RegistrationScope,
   { connections, trust }: Pick<Means, 'connections' | 'trust'>,
 ): readonly Wanted[] {
-  return entries.flatMap(({ name, origin, config, lazy, tools, include, exclude, asks }) => {
+  return entries.flatMap((entry) => {
+    const { name, origin, config, asks } = entry;
     if (config === undefined) return [];
-    const options = {
-      lazy,
-      ...(tools === undefined ? {} : { tools }),
-      ...(include === undefined ? {} : { include }),
-      ...(exclude === undefined ? {} : { exclude }),
-    };
-    const fingerprint = JSON.stringify([config, options]);
-    const own =
-      asks === undefined
-        ? connections
-        : trust.guard(connections, serverRequest(name, origin, asks, fingerprint));
+    const options = optionsOf(entry);
+    const request = trustRequestOf(entry);
+    const own = request === undefined ? connections : trust.guard(connections, request);
     return {
       id: name,
       scope,
@@ -110,6 +104,20 @@ export function wantedServers(
     };
   });
 }
+
+/** What is asked before a server starts; absent where nobody has to be asked. */
+export function trustRequestOf(entry: ServerEntry): TrustRequest | undefined {
+  const { name, origin, config, asks } = entry;
+  if (config === undefined || asks === undefined) return undefined;
+  return serverRequest(name, origin, asks, JSON.stringify([config, optionsOf(entry)]));
+}
+
+const optionsOf = ({ lazy, tools, include, exclude }: ServerEntry) => ({
+  lazy,
+  ...(tools === undefined ? {} : { tools }),
+  ...(include === undefined ? {} : { include }),
+  ...(exclude === undefined ? {} : { exclude }),
+});
 
 /** One source of skills for all of the folders; none for no folders. */
 export function wantedSkills(

@@ -59,6 +59,11 @@ describe('a server of a file that came with the project', () => {
     expect(told[0]!.message).toContain('.mcp.json:1');
     expect(host.inspect().connections).toEqual([]);
     expect(server.requests).toEqual([]);
+    const hash = expect.stringMatching(/^sha256:/);
+    expect(host.inspect()).toMatchObject({
+      servers: [{ id: 'shop', trust: 'refused', hash }],
+      trust: [{ name: 'shop', decision: 'refused', reason: 'there is no trust policy', hash }],
+    });
   });
 
   it.each(['.mcp.json', '.vscode/mcp.json', 'opencode.json'])('%s: asked once', async (file) => {
@@ -75,6 +80,7 @@ describe('a server of a file that came with the project', () => {
     );
     await using host = await open({ trust: says(true) });
     expect(asked).toEqual([]);
+    expect(host.inspect().servers).toMatchObject([{ id: 'shop', trust: 'unasked' }]);
     const [one, two] = await Promise.all([
       host.registry.view({ session: 'a' }).compile(),
       host.registry.view({ session: 'b' }).compile(),
@@ -92,7 +98,9 @@ describe('a server of a file that came with the project', () => {
         hash: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
       },
     ]);
-    expect(host.inspect().trust).toMatchObject([{ ...asked[0], decision: 'trusted' }]);
+    const { servers, trust } = host.inspect();
+    expect(trust).toMatchObject([{ ...asked[0], decision: 'trusted' }]);
+    expect(servers).toMatchObject([{ trust: 'trusted', hash: asked[0]!.hash }]);
   });
 
   it('is refused by a no, and by a policy that fails', async () => {
@@ -165,9 +173,41 @@ describe('a server of a file that came with the project', () => {
     await write('.mcp.json', { mcpServers: { web: { url: 'http://127.0.0.1:1/${KEY}' } } });
     await using host = await open({ trust: says(false), env: { KEY: 'hush-hush' } });
     await host.registry.view().compile();
-    expect(asked[0]!.wants).toEqual(['connect to http://127.0.0.1:1/${KEY}']);
+    expect(asked[0]!.wants).toEqual(['connect to http://127.0.0.1:1/${KEY}', 'be given ${KEY}']);
     expect(JSON.stringify(host.inspect().trust)).not.toContain('hush-hush');
   });
+});
+
+it('a question shows everything that a server is given, and no value that may be secret', async () => {
+  await write('one.env', 'A=1');
+  await write('.mcp.json', {
+    mcpServers: {
+      run: {
+        command: 'no-such-x',
+        args: ['--', 'x'.repeat(600)],
+        cwd: 'sub',
+        env: { NODE_OPTIONS: '--require ./evil.cjs', KEY: '${TOKEN}' },
+        envFile: 'one.env',
+      },
+      web: { url: 'http://127.0.0.1:1/', headers: { 'X-Key': 'Bearer ${TOKEN}', 'X-Own': 'hush' } },
+    },
+  });
+  await using host = await open({ trust: says(false), env: { TOKEN: 'hush-hush' } });
+  await host.registry.view().compile();
+  const wants = Object.fromEntries(asked.map((request) => [request.name, request.wants]));
+  expect(wants['run']).toEqual([
+    expect.stringMatching(/^start no-such-x -- x{400,} … \(\d+ characters more\)$/),
+    'run in sub',
+    'run with NODE_OPTIONS, KEY set',
+    'be given what is in one.env',
+    'be given ${TOKEN}',
+  ]);
+  expect(wants['web']).toEqual([
+    'connect to http://127.0.0.1:1/',
+    'be sent the headers X-Key, X-Own',
+    'be given ${TOKEN}',
+  ]);
+  expect(JSON.stringify(asked)).not.toContain('hush');
 });
 
 describe('what code and patchbay.yaml say', () => {

@@ -24,8 +24,6 @@ import type { NamedSkill } from './named-skills.ts';
 const MAX_WAIT_MS = 3_000;
 /** When a server that failed is tried again, where the failure does not say. */
 const RETRY_MS = 30_000;
-/** Skills are edited, sessions come and go: the servers that were not used for longest are let go. */
-const MAX_SERVERS = 64;
 
 /** A server as a capability of its own. */
 interface Child {
@@ -76,6 +74,8 @@ export class EmbeddedServers {
   }
 
   async tools(skills: readonly NamedSkill[], context: CompileContext): Promise<readonly Tool[]> {
+    // Nobody waits for it, perhaps because the scope is over: nothing is started that nobody would end.
+    if (context.signal.aborted) return [];
     const lists = skills.flatMap((skill) =>
       Object.entries(skill.skill.entry.servers ?? {}).map(([name, server]) =>
         this.#toolsOf(skill, name, server, context),
@@ -92,10 +92,20 @@ export class EmbeddedServers {
     });
   }
 
-  /** Skills that are no longer in force in a scope let go of their servers; who is last closes them. */
-  release(skills: readonly NamedSkill[], scope: Scope): void {
+  /**
+   * Of what these skills have in a scope only that stays which those in force bring now: not what was deactivated, edited or
+   * is no longer granted. Who is last closes a server.
+   */
+  keep(skills: readonly NamedSkill[], inForce: readonly NamedSkill[], scope: Scope): void {
     const users = new Set(skills.map((skill) => userOf(skill, scope)));
-    this.#letGo((user) => users.has(user));
+    const wanted = new Set(
+      inForce.flatMap((skill) =>
+        Object.entries(skill.skill.entry.servers ?? {}).map(([name, { config }]) =>
+          useOf(userOf(skill, scope), keyOf(`${skill.name}-${name}`, config)),
+        ),
+      ),
+    );
+    this.#letGo((user, _, key) => users.has(user) && !wanted.has(useOf(user, key)));
   }
 
   /** A scope is over: whatever was in force there. */
@@ -153,14 +163,7 @@ export class EmbeddedServers {
   #child(id: string, { config }: EmbeddedServer): Child {
     const key = keyOf(id, config);
     const child = this.#children.get(key) ?? this.#make(id, config);
-    // The last one used comes last.
-    this.#children.delete(key);
     this.#children.set(key, child);
-    for (const [oldest, old] of this.#children) {
-      if (this.#children.size <= MAX_SERVERS) break;
-      this.#children.delete(oldest);
-      void closeChild(old);
-    }
     return child;
   }
 
@@ -185,10 +188,10 @@ export class EmbeddedServers {
     return child;
   }
 
-  #letGo(goes: (user: string, scope: Scope) => boolean): void {
+  #letGo(goes: (user: string, scope: Scope, key: string) => boolean): void {
     for (const [key, child] of this.#children) {
       const before = child.users.size;
-      for (const [user, scope] of child.users) if (goes(user, scope)) child.users.delete(user);
+      for (const [user, scope] of child.users) if (goes(user, scope, key)) child.users.delete(user);
       if (child.users.size > 0 || before === 0) continue;
       this.#children.delete(key);
       void closeChild(child).catch(() => undefined);
@@ -249,6 +252,8 @@ async function closeChild({ parts, end }: Child): Promise<void> {
 
 const keyOf = (id: string, config: EmbeddedServer['config']): string =>
   JSON.stringify([id, config]);
+
+const useOf = (user: string, key: string): string => JSON.stringify([user, key]);
 
 const userOf = ({ skill: { source, entry } }: Pick<NamedSkill, 'skill'>, scope: Scope): string =>
   JSON.stringify([scope.session, scope.agent, source, entry.uri]);

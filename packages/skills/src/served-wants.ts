@@ -53,7 +53,7 @@ function askedByServer(source: string, entry: SkillEntry): Asked {
   const alwaysActive = isAlwaysActive(data, true, quiet);
   const { preApprovedTools = [], disallowedTools = [], embeddedTools } = toolLists(data);
   const whenToUse = whenToUseOf(data);
-  const servers = readServers(data, undefined, quiet);
+  const servers = readServers(data, {}, quiet);
   const wants = [
     ...wantsOf({ alwaysActive, preApprovedTools, ...(servers === undefined ? {} : { servers }) }),
     ...(disallowedTools.length === 0 ? [] : [`take tools away: ${disallowedTools.join(', ')}`]),

@@ -11,7 +11,7 @@ import {
   whenToUseOf,
   type Warn,
 } from './skill-fields.ts';
-import { neededServers } from './skill-servers.ts';
+import { neededServers, type ServersFile } from './skill-servers.ts';
 import { strictFaults } from './strict-validation.ts';
 
 /** A SKILL.md, read. */
@@ -22,7 +22,7 @@ export interface SkillDocument {
   readonly closed: boolean;
 }
 
-export interface DocumentOptions {
+export interface DocumentOptions extends ServersFile {
   /** The capability that has the problems. */
   readonly source: string;
   /** Shown in problems. */
@@ -35,8 +35,6 @@ export interface DocumentOptions {
   readonly trusted: boolean | 'ask';
   /** `strict`: what the specification's validator refuses is refused. */
   readonly validate: 'lenient' | 'strict';
-  /** The mcp.json beside it. */
-  readonly mcpJson?: string | undefined;
   /** The bytes are the head of a longer file. */
   readonly partial?: boolean;
   /** Of the whole file, where it is known. */
@@ -95,7 +93,7 @@ export function readSkillDocument(
   const userInvocable = booleanField(data, 'user-invocable') !== false;
   const mayAsk = options.trusted !== false;
   const alwaysActive = isAlwaysActive(data, mayAsk, warn);
-  const servers = trustedServers(data, options.mcpJson, mayAsk, warn);
+  const servers = trustedServers(data, options, mayAsk, warn);
   const needed = neededServers(data);
   const entry: SkillEntry = {
     uri: `skill://${encodeURIComponent(name)}/SKILL.md`,

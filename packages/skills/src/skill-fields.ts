@@ -1,7 +1,7 @@
 import { booleanField, field, listField, textField, type FrontmatterData } from '@patchbay/files';
 import type { SkillEntry } from '@patchbay/protocols';
 
-import { readServers } from './skill-servers.ts';
+import { readServers, type ServersFile } from './skill-servers.ts';
 
 /** Letters of any script, lower case where there is a case, digits, single hyphens inside. (Agent Skills, reference validator) */
 const NAME = /^(?!.*--)[\p{Ll}\p{Lo}\p{Nd}](?:[\p{Ll}\p{Lo}\p{Nd}-]*[\p{Ll}\p{Lo}\p{Nd}])?$/u;
@@ -75,11 +75,11 @@ export function isAlwaysActive(data: FrontmatterData, trusted: boolean, warn: Wa
 /** The servers that it brings, where its author may. */
 export function trustedServers(
   data: FrontmatterData,
-  mcpJson: string | undefined,
+  file: ServersFile,
   trusted: boolean,
   warn: Warn,
 ): SkillEntry['servers'] {
-  const servers = readServers(data, mcpJson, warn);
+  const servers = readServers(data, file, warn);
   if (servers === undefined || trusted) return servers;
   warn(
     'servers-refused',

@@ -150,14 +150,11 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
       contentOf: (skill) => this.#consents.asked(skill).content,
     });
     if (this.#servers === undefined) return own;
-    const bringing = named.filter(({ skill: { entry } }) => entry.servers !== undefined);
     const isInForce = ({ skill: { source, entry } }: NamedSkill) =>
-      entry.alwaysActive === true || activations.has({ source, uri: entry.uri });
-    const inForce = bringing.filter(isInForce);
-    this.#servers.release(
-      bringing.filter((skill) => !isInForce(skill)),
-      scope,
-    );
+      entry.servers !== undefined &&
+      (entry.alwaysActive === true || activations.has({ source, uri: entry.uri }));
+    const inForce = named.filter(isInForce);
+    this.#servers.keep(named, inForce, scope);
     // What a server's skill brings takes no name from what a local one does.
     const ranked = inForce.toSorted((a, b) => Number(isServed(a)) - Number(isServed(b)));
     return [...own, ...(await this.#servers.tools(ranked, context))];

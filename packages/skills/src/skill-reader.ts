@@ -119,6 +119,7 @@ export class SkillReader {
     const where = {
       file: found.file,
       folder: basename(found.path),
+      base: found.root,
       origin: root.origin ?? found.path,
     };
     return readSkillDocument(bytes, { ...this.#options, ...where, ...more });

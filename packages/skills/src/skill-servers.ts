@@ -1,4 +1,6 @@
-import { field, type FrontmatterData } from '@patchbay/files';
+import { resolve } from 'node:path';
+
+import { field, listField, type FrontmatterData } from '@patchbay/files';
 import type { EmbeddedServer, ServerConfig } from '@patchbay/protocols';
 import stripJsonComments from 'strip-json-comments';
 
@@ -7,13 +9,22 @@ const FIELDS = ['mcp_servers', 'mcpServers', 'mcp'] as const;
 
 type Warn = (code: string, what: string) => void;
 
+/** What lies beside a skill. */
+export interface ServersFile {
+  /** The mcp.json beside it. */
+  readonly mcpJson?: string | undefined;
+  /** The skill's own folder, from which `./` and `../` are meant. Absent for a skill that lies in none. */
+  readonly base?: string | undefined;
+}
+
 /**
  * The MCP servers that a skill brings: in `mcp.json` beside it (a map of servers, or one under `mcpServers`), else in its
- * frontmatter. A list of names (`mcp_servers: [github]`) brings nothing: see {@link neededServers}.
+ * frontmatter. What is switched off is left out. A list of names (`mcp_servers: [github]`) brings nothing: see
+ * {@link neededServers}.
  */
 export function readServers(
   data: FrontmatterData,
-  mcpJson: string | undefined,
+  { mcpJson, base }: ServersFile,
   warn: Warn,
 ): Readonly<Record<string, EmbeddedServer>> | undefined {
   const written =
@@ -23,13 +34,11 @@ export function readServers(
   if (!isMap(written)) return undefined;
   const map = isMap(written['mcpServers']) ? written['mcpServers'] : written;
   const servers = Object.entries(map).flatMap(([name, value]) => {
-    const server = toServer(value);
-    if (server === undefined)
-      warn(
-        'invalid-config',
-        `brings an MCP server "${name}" that has neither a \`command\` nor a \`url\`; it is left out`,
-      );
-    return server === undefined ? [] : [[name, server] as const];
+    if (isMap(value) && isOff(value)) return [];
+    const server = toServer(value, base);
+    if (typeof server !== 'string') return [[name, server] as const];
+    warn('invalid-config', `brings an MCP server "${name}" that ${server}; it is left out`);
+    return [];
   });
   return servers.length === 0 ? undefined : Object.fromEntries(servers);
 }
@@ -57,29 +66,29 @@ export function neededServers(data: FrontmatterData): readonly string[] | undefi
   return texts === undefined || texts.length === 0 ? undefined : [...new Set(texts)];
 }
 
-function toServer(value: unknown): EmbeddedServer | undefined {
-  if (!isMap(value)) return undefined;
-  const config = toConfig(value);
-  const include = value['includeTools'];
-  if (config === undefined || !Array.isArray(include)) return config && { config };
-  return { config, includeTools: include.filter((name) => typeof name === 'string') };
+/** The server, or what is wrong with it. */
+function toServer(value: unknown, base: string | undefined): EmbeddedServer | string {
+  if (!isMap(value)) return 'is no map';
+  if (value['args'] !== undefined && !Array.isArray(value['args']))
+    return 'has `args` that are no list';
+  const config = toConfig(value, base);
+  if (config === undefined) return 'has neither a `command` nor a `url`';
+  const includeTools = listField(value as FrontmatterData, 'includeTools');
+  return { config, ...(includeTools === undefined ? {} : { includeTools }) };
 }
 
-function toConfig({
-  command,
-  args,
-  env,
-  cwd,
-  url,
-  headers,
-  type,
-}: Fields): ServerConfig | undefined {
+function toConfig(
+  { command, args, env, cwd, url, headers, type }: Fields,
+  base: string | undefined,
+): ServerConfig | undefined {
   if (typeof command === 'string') {
+    const words = Array.isArray(args) ? args.map(String) : undefined;
+    const folder = folderOf([command, ...(words ?? [])], cwd, base);
     return {
-      command,
-      ...(Array.isArray(args) ? { args: args.map(String) } : {}),
+      command: base !== undefined && isRelative(command) ? resolve(base, command) : command,
+      ...(words === undefined ? {} : { args: words }),
       ...(isMap(env) ? { env: texts(env) } : {}),
-      ...(typeof cwd === 'string' ? { cwd } : {}),
+      ...(folder === undefined ? {} : { cwd: folder }),
     };
   }
   if (typeof url !== 'string') return undefined;
@@ -89,6 +98,22 @@ function toConfig({
     ...(isMap(headers) ? { headers: texts(headers) } : {}),
   };
 }
+
+/** A server that is given something of its skill runs in the skill's folder; any other is shared with all who name it. */
+function folderOf(
+  words: readonly string[],
+  cwd: unknown,
+  base: string | undefined,
+): string | undefined {
+  if (typeof cwd === 'string') return base === undefined ? cwd : resolve(base, cwd);
+  return words.some(isRelative) ? base : undefined;
+}
+
+const isRelative = (path: string): boolean => /^\.{1,2}[\\/]/.test(path);
+
+/** Off wins, as in the files of clients. Frontmatter has text only. */
+const isOff = ({ disabled, enabled }: Fields): boolean =>
+  String(disabled) === 'true' || String(enabled) === 'false';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -14,7 +14,7 @@ import {
   type Tool,
 } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
-import { SkillManagerCapability } from '@patchbay/skills';
+import { SkillManagerCapability, skillConsents } from '@patchbay/skills';
 import { localSkills } from '@patchbay/skills/node';
 import { scriptedServer } from '@patchbay/testkit';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -204,6 +204,48 @@ describe('a server that a skill brings', () => {
     expect(made).toBe(2);
   });
 
+  it('ends with an edit that changes it or takes it away', async () => {
+    const header = 'always_active: true\nmcpServers:\n  x:\n    command: ';
+    await bench.skill('a', `${header}y\n`);
+    const events: string[] = [];
+    const factory: ServerFactory = (id, config) => {
+      const { command } = config as { readonly command: string };
+      events.push(`made ${command}`);
+      return {
+        id,
+        tools: async () => [defineTool({ capability: id, name: 'one', call: () => 'x' })],
+        [Symbol.asyncDispose]: async () => void events.push(`closed ${command}`),
+      };
+    };
+    registry.register(localSkills({ id: 'mine', folder: bench.root, trusted: 'ask' }));
+    registry.register(new SkillManagerCapability({ servers: factory, trust: () => true }));
+    const view = registry.view({ session: 's' });
+    expect(await toolNames(view)).toContain('a-x__one');
+    await bench.skill('a', `${header}z\n`);
+    expect(await toolNames(view)).toContain('a-x__one');
+    expect(events.toSorted()).toEqual(['closed y', 'made y', 'made z']);
+    const state = registry.state({ session: 's' });
+    await bench.skill('a', `disable-model-invocation: false\nalways_active: false\n`);
+    expect(await toolNames(view)).toEqual(own);
+    expect(events.at(-1)).toBe('closed z');
+    expect(skillConsents(state)).toHaveLength(1);
+  });
+
+  it('is not let go of because there are many', async () => {
+    const names = Array.from({ length: 70 }, (_, i) => `  x${i}:\n    command: y${i}\n`);
+    await bench.skill('a', `always_active: true\nmcpServers:\n${names.join('')}`);
+    let closed = 0;
+    const view = plug((id) => ({
+      id,
+      tools: async () => [defineTool({ capability: id, name: 'one', call: () => 'x' })],
+      [Symbol.asyncDispose]: async () => void closed++,
+    }));
+    expect(await toolNames(view)).toHaveLength(own.length + 70);
+    expect(closed).toBe(0);
+    await registry.close({ session: 's' });
+    expect(closed).toBe(70);
+  });
+
   it('holds no connection: the pool closes it when nobody uses it', async () => {
     await pool.close();
     pool = new ConnectionPool({ idleMs: 1 });
@@ -334,5 +376,53 @@ describe('a server that a skill brings', () => {
     expect((await next).value).toMatchObject({ capability: 'skills', kind: 'tools_changed' });
     await changes.return?.();
     expect(await toolNames(view)).toContain('a-x__late');
+  });
+});
+
+describe('what a skill says of its servers', () => {
+  const shown = async (view: ExtensionView) =>
+    Object.fromEntries(
+      (await view.compile()).skills.map(({ name, servers: own_ }) => [name, own_]),
+    );
+
+  it('roo-code-2797: what is switched off is not started, in mcp.json and in frontmatter', async () => {
+    await bench.skill('json', 'always_active: true\n');
+    await bench.write('json/mcp.json', '{ "x": { "command": "no-such-x", "disabled": true } }');
+    await bench.skill(
+      'yaml',
+      'always_active: true\nmcp:\n  x: { command: no-such-x, disabled: true }\n  y: { command: no-such-x, enabled: false }\n',
+    );
+    const view = plug();
+    expect((await view.compile()).problems).toEqual([]);
+    expect(await shown(view)).toEqual({ json: undefined, yaml: undefined });
+  });
+
+  it('claude-code-17565: ./ and a relative cwd are meant from the folder of the skill', async () => {
+    await bench.skill(
+      'here',
+      'mcp:\n  a: { command: ./run, args: [./x] }\n  b: { command: b, cwd: sub }\n  c: { command: c }\n',
+    );
+    const folder = join(bench.root, 'here');
+    expect(await shown(plug())).toEqual({
+      here: {
+        a: { config: { command: join(folder, 'run'), args: ['./x'], cwd: folder } },
+        b: { config: { command: 'b', cwd: join(folder, 'sub') } },
+        c: { config: { command: 'c' } },
+      },
+    });
+  });
+
+  it('a filter is one in every form of a list; arguments that are none are a problem', async () => {
+    await bench.skill(
+      'a',
+      'mcp:\n  x: { command: y, includeTools: "read_*, list" }\n  z: { command: y, args: -v }\n',
+    );
+    const view = plug();
+    expect(await shown(view)).toEqual({
+      a: { x: { config: { command: 'y' }, includeTools: ['read_*', 'list'] } },
+    });
+    expect((await view.compile()).problems).toMatchObject([
+      { code: 'invalid-config', message: expect.stringContaining('"z" that has `args`') },
+    ]);
   });
 });
