@@ -278,15 +278,15 @@ const MAX_WANT = 500;
 
 /** One thing each, as the file has it: nothing in it is filled in. Of values that may be secret only the names. */
 function wantsOf({ command, args = [], url, cwd, env = {}, envFile, headers = {} }: Entry) {
-  const texts = [command, ...args, url, cwd, envFile, ...Object.values({ ...env, ...headers })];
-  const filled = texts.flatMap((text) => text?.match(PLACEHOLDER) ?? []);
-  const names = { set: Object.keys(env), sent: Object.keys(headers) };
+  const written = [command, ...args, url, cwd, envFile, ...Object.values({ ...env, ...headers })];
+  const filled = written.flatMap((text) => text?.match(PLACEHOLDER) ?? []);
+  const [set, sent] = [Object.keys(env), Object.keys(headers)];
   const wants = [
     url === undefined ? `start ${[command, ...args].join(' ')}` : `connect to ${url}`,
     ...(cwd === undefined ? [] : [`run in ${cwd}`]),
-    ...(names.set.length === 0 ? [] : [`run with ${names.set.join(', ')} set`]),
+    ...(set.length === 0 ? [] : [`run with ${set.join(', ')} set`]),
     ...(envFile === undefined ? [] : [`be given what is in ${envFile}`]),
-    ...(names.sent.length === 0 ? [] : [`be sent the headers ${names.sent.join(', ')}`]),
+    ...(sent.length === 0 ? [] : [`be sent the headers ${sent.join(', ')}`]),
     ...(filled.length === 0 ? [] : [`be given ${[...new Set(filled)].join(', ')}`]),
   ];
   return wants.map((want) => {

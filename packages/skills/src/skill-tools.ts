@@ -47,13 +47,13 @@ export function skillTools(
   if (skills.length === 0) return [];
   const names = skills.map(({ name }) => name);
   // What servers list is not all that they have: theirs may be named by address, too.
-  const served = skills.some(({ skill }) => skill.entry.served !== undefined);
+  const someServed = skills.some(({ skill }) => skill.entry.served !== undefined);
   const name = {
     type: 'string',
-    description: served
+    description: someServed
       ? 'The name of the skill, or the URI of its SKILL.md.'
       : 'The name of the skill.',
-    ...(names.length <= MAX_ENUM && !served ? { enum: names } : {}),
+    ...(names.length <= MAX_ENUM && !someServed ? { enum: names } : {}),
   };
   return [
     tool(context.capability, {
