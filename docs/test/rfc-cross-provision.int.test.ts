@@ -2,9 +2,10 @@
  * The cross-provision scenarios of RFC-0051, and its lifecycle diagrams 3, 4 and 7: what one kind of source provides of
  * another. Each asserts the order that the diagram shows; where ours differs, the test says so.
  */
-import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 import { ConnectionPool } from '@patchbay/connection-pool';
 import { McpServerCapability } from '@patchbay/mcp';
@@ -155,6 +156,59 @@ describe.each([
     await pool.close();
     expect(pool.inspect()).toEqual([]);
     expect(server.connections).toBe(1);
+  });
+});
+
+describe.each(['legacy', 'modern'])("on the official SDK's skills server, %s era", (era) => {
+  it('scenario 1 and diagram 4: each step asks the server for what the diagram shows, in that order; skills come by skills/list, and a change is asked for at the next compile', async () => {
+    const log = join(root, 'asked.log');
+    await writeFile(log, '');
+    const file = fileURLToPath(new URL('fixtures/skill-provider.mjs', import.meta.url));
+    const server = { command: process.execPath, args: [file, era, log] };
+    let seen = 0;
+    /** What the server was asked since this was called last, without handshakes and subscriptions. */
+    const asked = async () => {
+      const lines = (await readFile(log, 'utf8')).trim().split('\n');
+      return lines
+        .slice(seen, (seen = lines.length))
+        .filter((method) => /^(?:tools|skills|resources|prompts)\/(?!.*subscribe)/.test(method));
+    };
+    // Registration: no I/O.
+    registry.register(new McpServerCapability({ id: 'provider', server, connections: pool }));
+    registry.register(new SkillManagerCapability());
+    expect(pool.inspect()).toEqual([]);
+    // Discovery: one connection, lists only; nothing is read.
+    const view = registry.view({ session: 's' });
+    const { tools, skills, callTool } = await view.compile();
+    expect(since()).toEqual(['connect ok', 'compile ok']);
+    expect(tools.map(({ definition }) => definition.name)).toContain('provider__learn');
+    expect(skills).toMatchObject([{ uri: 'skill://ponytail/SKILL.md', source: 'provider' }]);
+    expect((await asked()).toSorted()).toEqual(['skills/list', 'tools/list']);
+    // Content: the listed entry, then its SKILL.md.
+    const said = await callTool('activate_skill', { name: 'ponytail' });
+    expect(JSON.stringify(said)).toContain('Tie it.');
+    expect(await asked()).toEqual(['resources/read']);
+    // A command: the list, then the prompt.
+    expect(JSON.stringify(await view.commands.resolve('/review'))).toContain('Review this.');
+    expect(await asked()).toEqual(['prompts/list', 'prompts/get']);
+    // Hot reload: told first, asked for when somebody compiles.
+    const changes = view.changes()[Symbol.asyncIterator]();
+    const next = changes.next();
+    await view.compile();
+    await asked();
+    await callTool('provider__learn', {});
+    expect((await next).value).toMatchObject({ capability: 'provider', kind: 'resources_changed' });
+    expect(await asked()).toEqual(['tools/call']);
+    const again = await view.compile();
+    expect(again.skills.map(({ name }) => name)).toEqual(['braid', 'ponytail']);
+    expect(await asked()).toEqual(['skills/list']);
+    await changes.return?.();
+    // Shutdown: the capability, then the process.
+    const { pid } = pool.inspect()[0]!;
+    await registry.close();
+    expect(() => process.kill(pid!, 0)).not.toThrow();
+    await pool.close();
+    expect(() => process.kill(pid!, 0)).toThrow();
   });
 });
 
