@@ -78,6 +78,12 @@ export class ConfigLoader {
     this.#inputs = new Inputs(options.inputs);
   }
 
+  /** What placeholders stand for in what is not a configuration file of this folder. */
+  get values(): Values {
+    const { env, cwd } = this.#options;
+    return { env, folder: cwd, input: (id) => this.#inputs.ask(id) };
+  }
+
   /** Files that count, whether they are there or not. */
   get candidates(): readonly string[] {
     const { cwd, config } = this.#options;

@@ -32,6 +32,7 @@ import { ConfigWatch } from './config-watch.ts';
 import type { HostConfig, NamePatterns } from './config-schema.ts';
 import { defaultFolders, type DefaultFolders } from './default-folders.ts';
 import type { InputHandler } from './inputs.ts';
+import { filledConnections } from './filled-connections.ts';
 import { Insight, type Logger } from './insight.ts';
 import { Trust, type InspectedTrust } from './trust.ts';
 import { trustRequestOf, wantedOf, wantedServers, wantedSkills, type Wanted } from './wiring.ts';
@@ -166,12 +167,13 @@ export class Host implements AsyncDisposable {
       filtersOf: (agent) => this.#filtersOf(agent),
       failed: (what, error) => this.#insight.problem(problemFrom(what, error)),
     });
+    const connections = filledConnections(this.#pool, loader.values);
     this.registry.register(
       new SkillManagerCapability({
         ...(matcher === undefined ? {} : { matcher }),
         trust: this.#trust.policy,
         maxCompositionDepth,
-        servers: (id, server) => new McpServerCapability({ id, server, connections: this.#pool }),
+        servers: (id, server) => new McpServerCapability({ id, server, connections }),
       }),
     );
     void this.#apply(loaded);

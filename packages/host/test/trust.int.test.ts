@@ -258,6 +258,28 @@ describe('a skill of the project', () => {
     await turn.close();
   });
 
+  it('has placeholders of its servers filled in, and the question says which', async () => {
+    await using server = await shop();
+    const { args = [], ...config } = server.config as { readonly args?: readonly string[] };
+    const [last = ''] = args.slice(-1);
+    const written = { ...config, args: [...args.slice(0, -1), '${LAST}'] };
+    await skill('always_active: true\n');
+    await write('.agents/skills/deploy/mcp.json', { shop: written });
+    await using host = await open({ trust: says(true), env: { LAST: last } });
+    const { tools } = await host.registry.view({ session: 's' }).compile();
+    expect(names(tools)).toEqual(['deploy-shop__buy', 'deploy-shop__look']);
+    expect(asked[0]!.wants).toContain('give the server "shop" ${LAST}');
+    expect(JSON.stringify(host.inspect().trust)).not.toContain(last);
+
+    await using without = await open({ trust: says(true) });
+    const compiled = await without.registry.view({ session: 's' }).compile();
+    expect(names(compiled.tools)).toEqual([]);
+    expect(compiled.skills.map(({ name }) => name)).toEqual(['deploy']);
+    expect(compiled.problems).toMatchObject([
+      { code: 'env-missing', message: expect.stringContaining('LAST, which is not set') },
+    ]);
+  });
+
   it('of the home folder needs no answer', async () => {
     await using server = await shop();
     await write(

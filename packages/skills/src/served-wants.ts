@@ -92,7 +92,7 @@ function wantsOf({
 }): readonly string[] {
   return [
     ...(alwaysActive ? ['be active always'] : []),
-    ...Object.entries(servers).map(([name, server]) => wantOf(name, server)),
+    ...Object.entries(servers).flatMap(([name, server]) => serverWants(name, server)),
     ...(preApprovedTools.length === 0
       ? []
       : [`have tools approved beforehand: ${preApprovedTools.join(', ')}`]),
@@ -117,13 +117,29 @@ export function plainEntry(entry: SkillEntry): SkillEntry {
   return { ...plain, precedence: 0 };
 }
 
-function wantOf(name: string, { config }: EmbeddedServer): string {
-  if ('url' in config) return `connect to the server "${name}" at ${config.url}`;
-  if (!('command' in config)) return `use the server "${name}"`;
-  const { command, args = [], env = {} } = config;
+/** One thing each, as it is written. Of values that may be secret only the names. */
+function serverWants(name: string, { config }: EmbeddedServer): readonly string[] {
+  if ('url' in config) {
+    const { url, headers = {} } = config;
+    const sent = Object.keys(headers);
+    const also = sent.length === 0 ? '' : ` with the headers ${sent.join(', ')}`;
+    const texts = [url, ...Object.values(headers)];
+    return [`connect to the server "${name}" at ${url}${also}`, ...given(name, texts)];
+  }
+  if (!('command' in config)) return [`use the server "${name}"`];
+  const { command, args = [], env = {}, cwd } = config;
   const names = Object.keys(env);
   const set = names.length === 0 ? '' : ` with ${names.join(', ')} set`;
-  return `start the server "${name}": ${[command, ...args].join(' ')}${set}`;
+  const where = cwd === undefined ? '' : ` in ${cwd}`;
+  const texts = [command, ...args, ...Object.values(env), cwd ?? ''];
+  const start = `start the server "${name}": ${[command, ...args].join(' ')}${set}${where}`;
+  return [start, ...given(name, texts)];
+}
+
+/** What whoever makes the server may fill in: `${NAME}`, `${input:id}`. */
+function given(name: string, texts: readonly string[]): readonly string[] {
+  const found = new Set(texts.flatMap((text) => text.match(/\$\{[^}]*\}/g) ?? []));
+  return found.size === 0 ? [] : [`give the server "${name}" ${[...found].join(', ')}`];
 }
 
 /** Frontmatter as it is read from files: every scalar is text. In one order, so that the same says the same. */
