@@ -9,6 +9,7 @@ import {
   type ServerRequestHandlers,
   type StdioServerConfig,
 } from '@patchbay/protocols';
+import type { Agent } from 'undici';
 
 import type { Authorization } from './auth/authorization.ts';
 import type { Carrier, CarrierEvents } from './carrier.ts';
@@ -19,6 +20,7 @@ import type { HttpKind, HttpRequests } from './http/http-carrier.ts';
 import type { AllowAddress } from './http/public-address.ts';
 import { injectedLink } from './injected-link.ts';
 import type { Link, LinkEvents } from './link.ts';
+import { OwnCalls, type CallPath } from './own/own-calls.ts';
 import { MAX_TIMER_MS } from './pause.ts';
 import { makeRedactor, redacted } from './redact.ts';
 import type { RememberedEra } from './remembered-era.ts';
@@ -32,6 +34,7 @@ export interface ConnectOptions {
   readonly clientInfo: { readonly name: string; readonly version: string };
   readonly connectMs: number;
   readonly maxLineBytes: number;
+  readonly callPath: CallPath;
   readonly allowAddress: AllowAddress | undefined;
   /** Answers to what servers ask. */
   readonly handlers: ServerRequestHandlers;
@@ -110,17 +113,39 @@ async function requestsOf(
   { headers, allowAddress, authorization, maxLineBytes: maxBytes }: ConnectOptions,
 ): Promise<(told: CarrierEvents) => HttpRequests> {
   const { authorizedFetch } = await import('./auth/authorized-fetch.ts');
-  const make = (plain: Pick<HttpRequests, 'fetch' | 'close'>, { onWait }: CarrierEvents) => {
+  const make = (plain: Omit<HttpRequests, 'headers' | 'maxBytes'>, { onWait }: CarrierEvents) => {
     if (authorization === undefined) return { headers, maxBytes, ...plain };
     const authorized = authorizedFetch(sdk, plain.fetch, authorization, onWait);
     return { headers, maxBytes, ...plain, fetch: authorized };
   };
   if (fetch === undefined && allowAddress !== undefined) {
     const { checkedFetch } = await import('./http/checked-fetch.ts');
-    return (told) => make(checkedFetch(allowAddress), told);
+    return (told) => {
+      const { dispatcher, ...plain } = checkedFetch(allowAddress);
+      return make({ ...plain, own: { dispatcher: async () => dispatcher, authorization } }, told);
+    };
   }
-  const close = async () => undefined;
-  return (told) => make({ fetch: fetch ?? globalThis.fetch, close }, told);
+  if (fetch !== undefined || hasOwnDispatcher())
+    return (told) =>
+      make({ fetch: fetch ?? globalThis.fetch, close: async () => undefined }, told);
+  return (told) => {
+    let agent: Promise<Agent> | undefined;
+    const dispatcher = () => {
+      // Node's own `fetch` has its own copy, which nobody else can use. How long something may take is decided elsewhere.
+      agent ??= import('undici').then(({ Agent }) => new Agent());
+      return agent;
+    };
+    const close = async () => (await agent)?.destroy();
+    return make({ fetch: globalThis.fetch, close, own: { dispatcher, authorization } }, told);
+  };
+}
+
+/** Whether the program decided for all of Node how requests are sent: a proxy, say. */
+function hasOwnDispatcher(): boolean {
+  const known = Object.getOwnPropertySymbols(globalThis)
+    .filter(({ description }) => description?.startsWith('undici.globalDispatcher.') === true)
+    .map((key) => (globalThis as Readonly<Record<symbol, unknown>>)[key] as object | undefined);
+  return known.some((one) => one !== undefined && one.constructor.name !== 'Agent');
 }
 
 /** As what the server turned out to be before; if it refuses that, as if nothing was known of it. */
@@ -191,8 +216,22 @@ async function attempt(
     throw redacted(connectError(cause, link.lastError, config, facts), redact);
   }
   carryAnswers(client, events.onUnmarked);
+  const { clientInfo, callPath } = options;
+  const capabilities = announced(options.handlers);
+  const own =
+    carrier.own === undefined || callPath === 'sdk'
+      ? undefined
+      : new OwnCalls({
+          sdk,
+          client,
+          transport: carrier.transport,
+          ...carrier.own,
+          clientInfo,
+          capabilities,
+          onUnmarked: events.onUnmarked,
+        });
   if (prior === undefined) await options.era.learn(client);
-  link.opened();
+  link.opened(own);
   return link;
 }
 

@@ -1,6 +1,9 @@
 import { PatchbayError, type HttpServerConfig } from '@patchbay/protocols';
+import type { Dispatcher } from 'undici';
 
 import type { Carrier, CarrierEvents } from '../carrier.ts';
+import type { Authorization } from '../auth/authorization.ts';
+import { postOverHttp } from '../own/post-over-http.ts';
 import { within } from '../pause.ts';
 import { limited } from './limited.ts';
 import { lossAwareHttp } from './loss-aware-http.ts';
@@ -40,6 +43,13 @@ export function httpUrl(text: string): URL {
 export interface HttpRequests {
   readonly headers: Readonly<Record<string, string>>;
   readonly fetch: typeof globalThis.fetch;
+  /** The sockets of calls that go without `fetch`, and what lets them in. Not where the program has a `fetch` of its own. */
+  readonly own?:
+    | {
+        readonly dispatcher: () => Promise<Dispatcher>;
+        readonly authorization: Authorization | undefined;
+      }
+    | undefined;
   /** Longest message, in bytes. */
   readonly maxBytes: number;
   /** Ends the sockets that it opened. */
@@ -68,8 +78,13 @@ function streamableCarrier(
 ): Carrier {
   const transport = lossAwareHttp(sdk, url, { ...requests, onDeaf, onGap });
   let retired = false;
+  const { own, headers, maxBytes } = requests;
   return {
     transport,
+    own: own && {
+      post: postOverHttp(sdk, transport, { url, headers, maxBytes, ...own }),
+      hasStreams: true,
+    },
     get hasSession() {
       return transport.sessionId !== undefined;
     },

@@ -1,0 +1,218 @@
+import type { Readable } from 'node:stream';
+import { createBrotliDecompress, createUnzip } from 'node:zlib';
+
+import type { JSONRPCMessage, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import type { Dispatcher } from 'undici';
+
+import type { Authorization } from '../auth/authorization.ts';
+import { pause } from '../pause.ts';
+import { TOO_LARGE } from '../stand-in.ts';
+import type { CallMessage, Post } from './own-calls.ts';
+import { EventReader } from './event-reader.ts';
+
+type Sdk = typeof import('@modelcontextprotocol/client');
+
+/**
+ * Answers that come before any handler of the server runs, and of which the SDK knows what to do: credentials, a session
+ * that ended, headers that do not match, a redirect. Whatever else is no success may have run: it is never sent again.
+ */
+const REFUSED: ReadonlySet<number> = new Set([
+  300, 301, 302, 303, 304, 307, 308, 400, 401, 403, 404, 405, 406, 413, 415,
+]);
+/** Milliseconds until a stream that was cut is asked for again, unless the server says how many; and at most. */
+const RESUME_MS = { first: 250, most: 5_000 };
+const MAX_RESUMES = 3;
+/** How much of what a server says of a failure is read, in bytes. */
+const MAX_SAID = 1_000_000;
+
+export interface PostOptions {
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Longest message, in bytes. */
+  readonly maxBytes: number;
+  /** The sockets. Asked at the first call. */
+  readonly dispatcher: () => Promise<Dispatcher>;
+  readonly authorization: Authorization | undefined;
+}
+
+/** Sends calls by `undici` itself: a `fetch` for each would cost more than everything else. (Streamable HTTP, both eras) */
+export function postOverHttp(
+  sdk: Sdk,
+  transport: StreamableHTTPClientTransport,
+  { url, headers: configured, maxBytes, dispatcher, authorization }: PostOptions,
+): Post {
+  const base = {
+    'user-agent': 'node',
+    ...Object.fromEntries(
+      Object.entries(configured).map(([name, value]) => [name.toLowerCase(), value]),
+    ),
+    'accept-encoding': 'gzip, deflate, br',
+  };
+  const { origin, pathname, search } = url;
+  const path = `${pathname}${search}`;
+  let sockets: Dispatcher | undefined;
+
+  const tooLarge = () =>
+    sdk.ProtocolError.fromError(-32_000, 'a message of the server is too long', {
+      [TOO_LARGE]: maxBytes,
+    });
+
+  /** `undefined`: what the credentials are made of is left to the SDK. */
+  const headersFor = async (): Promise<Record<string, string> | undefined> => {
+    const headers: Record<string, string> = { ...base };
+    const tokens = await authorization?.tokens();
+    if (tokens !== undefined) {
+      if (tokens.token_type?.toLowerCase() === 'dpop') return undefined;
+      headers['authorization'] = `Bearer ${tokens.access_token}`;
+    }
+    const { sessionId, protocolVersion } = transport;
+    if (sessionId !== undefined) headers['mcp-session-id'] = sessionId;
+    if (protocolVersion !== undefined) headers['mcp-protocol-version'] = protocolVersion;
+    return headers;
+  };
+
+  const request = async (options: {
+    readonly method: 'POST' | 'GET';
+    readonly headers: Record<string, string>;
+    readonly body?: string;
+    readonly signal: AbortSignal;
+  }) => {
+    try {
+      sockets ??= await dispatcher();
+      return await sockets.request({ origin, path, headersTimeout: 0, bodyTimeout: 0, ...options });
+    } catch (cause) {
+      throw broken(cause);
+    }
+  };
+
+  const deliver = (parsed: unknown) => {
+    for (const one of Array.isArray(parsed) ? (parsed as readonly unknown[]) : [parsed])
+      transport.onmessage?.(one as JSONRPCMessage);
+  };
+
+  /** Reads events until the stream ends. It goes on after the answer, so that the socket can be used again. */
+  const readEvents = async (body: Readable, reader: EventReader) => {
+    try {
+      for await (const chunk of body) reader.push(chunk as Buffer);
+    } catch (error) {
+      if (reader.failure !== undefined) throw reader.failure;
+      // Cut: as if it had ended; perhaps it can be resumed.
+      void error;
+    }
+  };
+
+  const follow = async (body: Readable, { id }: CallMessage, signal: AbortSignal) => {
+    let isAnswered = false;
+    const reader = new EventReader(maxBytes, tooLarge, (text) => {
+      let message: unknown;
+      try {
+        message = JSON.parse(text);
+      } catch (error) {
+        transport.onerror?.(error as Error);
+        return;
+      }
+      const all: readonly unknown[] = Array.isArray(message) ? message : [message];
+      isAnswered ||= all.some((one) => isAnswerTo(one, id));
+      deliver(message);
+    });
+    await readEvents(body, reader);
+    for (let resumes = 0; !isAnswered && reader.lastId !== undefined && !signal.aborted; ) {
+      if (resumes++ >= MAX_RESUMES) return;
+      const wait = reader.retryMs ?? RESUME_MS.first * 2 ** (resumes - 1);
+      await pause(Math.min(wait, RESUME_MS.most), signal);
+      const headers = await headersFor();
+      if (headers === undefined) return;
+      headers['accept'] = 'text/event-stream';
+      headers['last-event-id'] = reader.lastId;
+      const response = await request({ method: 'GET', headers, signal }).catch(() => undefined);
+      if (response?.statusCode === 200) await readEvents(decoded(response), reader);
+      else await response?.body.dump().catch(() => undefined);
+    }
+  };
+
+  return async (message, signal) => {
+    const headers = await headersFor();
+    if (headers === undefined) return 'refused';
+    headers['content-type'] = 'application/json';
+    headers['accept'] = 'application/json, text/event-stream';
+    const { name, _meta: meta } = message.params as {
+      readonly name: string;
+      readonly _meta: Readonly<Record<string, unknown>>;
+    };
+    if (meta[sdk.PROTOCOL_VERSION_META_KEY] !== undefined) {
+      headers['mcp-method'] = message.method;
+      headers['mcp-name'] = headerValue(name);
+    }
+    const body = JSON.stringify(message);
+    const response = await request({ method: 'POST', headers, body, signal });
+    const { statusCode: status } = response;
+    if (REFUSED.has(status)) {
+      await response.body.dump().catch(() => undefined);
+      return 'refused';
+    }
+    if (status < 200 || status > 299) {
+      const text = (await whole(decoded(response), MAX_SAID, tooLarge)).toString();
+      const { statusText } = response;
+      throw new sdk.SdkHttpError(
+        sdk.SdkErrorCode.ClientHttpNotImplemented,
+        `Error POSTing to endpoint: ${text}`,
+        { status, statusText, text },
+      );
+    }
+    const contentType = String(response.headers['content-type'] ?? '');
+    const kind = contentType.split(';', 1)[0]!.trim().toLowerCase();
+    if (status !== 202 && kind === 'text/event-stream') {
+      await follow(decoded(response), message, signal);
+    } else if (status !== 202 && kind === 'application/json') {
+      deliver(JSON.parse((await whole(decoded(response), maxBytes, tooLarge)).toString()));
+    } else {
+      await response.body.dump().catch(() => undefined);
+      if (status !== 202)
+        throw new sdk.SdkError(
+          sdk.SdkErrorCode.ClientHttpUnexpectedContent,
+          `Unexpected content type: ${contentType === '' ? 'null' : contentType}`,
+          { contentType },
+        );
+    }
+    return 'ended';
+  };
+}
+
+/** What the network says, as `fetch` says it. */
+const broken = (cause: unknown) => new TypeError('fetch failed', { cause });
+
+function decoded({ headers, body }: Dispatcher.ResponseData): Readable {
+  const encoding = String(headers['content-encoding'] ?? '').toLowerCase();
+  if (encoding === '' || encoding === 'identity') return body;
+  const decoder = encoding === 'br' ? createBrotliDecompress() : createUnzip();
+  body.once('error', (error) => decoder.destroy(error));
+  decoder.once('close', () => body.destroy());
+  return body.pipe(decoder);
+}
+
+async function whole(body: Readable, maxBytes: number, tooLarge: () => Error): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of body) {
+      bytes += (chunk as Buffer).length;
+      if (bytes > maxBytes) break;
+      chunks.push(chunk as Buffer);
+    }
+  } catch (cause) {
+    throw broken(cause);
+  }
+  if (bytes > maxBytes) throw tooLarge();
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+}
+
+function isAnswerTo(message: unknown, id: number): boolean {
+  const { id: of, method } = (message ?? {}) as { readonly id?: unknown; readonly method?: unknown };
+  return method === undefined && Number(of) === id;
+}
+
+/** A name as a header. (MCP 2026-07-28, Streamable HTTP, "Value Encoding") */
+function headerValue(name: string): string {
+  const isSafe = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(name) && !name.startsWith('=?');
+  return isSafe ? name : `=?base64?${Buffer.from(name).toString('base64')}?=`;
+}
