@@ -126,8 +126,7 @@ async function requestsOf(
     };
   }
   if (fetch !== undefined || hasOwnDispatcher())
-    return (told) =>
-      make({ fetch: fetch ?? globalThis.fetch, close: async () => undefined }, told);
+    return (told) => make({ fetch: fetch ?? globalThis.fetch, close: async () => undefined }, told);
   return (told) => {
     let agent: Promise<Agent> | undefined;
     const dispatcher = () => {

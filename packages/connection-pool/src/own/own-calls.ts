@@ -25,6 +25,8 @@ export interface CallMessage {
 export type Post = (
   message: CallMessage,
   signal: AbortSignal,
+  /** Whether its answer is still waited for. */
+  isOpen: () => boolean,
 ) => Promise<'sent' | 'ended' | 'refused'>;
 
 /** The call is left to the SDK; it did not run, or goes on where it is sent again (MCP 2026-07-28, `input_required`). */
@@ -135,12 +137,10 @@ export class OwnCalls {
         onProgress,
       });
       signal.addEventListener('abort', onAbort);
-      post(message, signal).then((how) => {
+      post(message, signal, () => this.#waiting.has(id)).then((how) => {
         if (how === 'refused' && settle()) resolve(LEFT);
         else if (how === 'ended')
-          fail(
-            new sdk.ProtocolError(-32_000, 'no answer came', { [LOST]: true }),
-          );
+          fail(new sdk.ProtocolError(-32_000, 'no answer came', { [LOST]: true }));
       }, fail);
     });
   }
@@ -166,7 +166,8 @@ export class OwnCalls {
     if (method !== 'notifications/progress' || !isObject(message['params'])) return false;
     const { progressToken, progress, total, message: said } = message['params'];
     const waiting = this.#waiting.get(progressToken as number);
-    if (waiting === undefined) return typeof progressToken === 'number' && progressToken >= FIRST_ID;
+    if (waiting === undefined)
+      return typeof progressToken === 'number' && progressToken >= FIRST_ID;
     if (typeof progress === 'number')
       waiting.onProgress({
         progress,

@@ -7,18 +7,12 @@ import type { Dispatcher } from 'undici';
 import type { Authorization } from '../auth/authorization.ts';
 import { pause } from '../pause.ts';
 import { TOO_LARGE } from '../stand-in.ts';
-import type { CallMessage, Post } from './own-calls.ts';
+import { isObject } from '../wire-content.ts';
+import type { Post } from './own-calls.ts';
 import { EventReader } from './event-reader.ts';
 
 type Sdk = typeof import('@modelcontextprotocol/client');
 
-/**
- * Answers that come before any handler of the server runs, and of which the SDK knows what to do: credentials, a session
- * that ended, headers that do not match, a redirect. Whatever else is no success may have run: it is never sent again.
- */
-const REFUSED: ReadonlySet<number> = new Set([
-  300, 301, 302, 303, 304, 307, 308, 400, 401, 403, 404, 405, 406, 413, 415,
-]);
 /** Milliseconds until a stream that was cut is asked for again, unless the server says how many; and at most. */
 const RESUME_MS = { first: 250, most: 5_000 };
 const MAX_RESUMES = 3;
@@ -57,12 +51,12 @@ export function postOverHttp(
       [TOO_LARGE]: maxBytes,
     });
 
-  /** `undefined`: what the credentials are made of is left to the SDK. */
+  /** `undefined`: credentials that have to be asked for, or proved, are left to the SDK. */
   const headersFor = async (): Promise<Record<string, string> | undefined> => {
     const headers: Record<string, string> = { ...base };
-    const tokens = await authorization?.tokens();
-    if (tokens !== undefined) {
-      if (tokens.token_type?.toLowerCase() === 'dpop') return undefined;
+    if (authorization !== undefined) {
+      const tokens = await authorization.tokens();
+      if (tokens === undefined || tokens.token_type?.toLowerCase() === 'dpop') return undefined;
       headers['authorization'] = `Bearer ${tokens.access_token}`;
     }
     const { sessionId, protocolVersion } = transport;
@@ -85,9 +79,14 @@ export function postOverHttp(
     }
   };
 
-  const deliver = (parsed: unknown) => {
-    for (const one of Array.isArray(parsed) ? (parsed as readonly unknown[]) : [parsed])
-      transport.onmessage?.(one as JSONRPCMessage);
+  /** Servers of 2025-03-26 may send several messages at once. */
+  const deliver = (text: string) => {
+    const parsed: unknown = JSON.parse(text);
+    for (const one of Array.isArray(parsed) ? (parsed as readonly unknown[]) : [parsed]) {
+      if (!isObject(one) || one['jsonrpc'] !== '2.0')
+        throw new Error('This is no message of JSON-RPC.');
+      transport.onmessage?.(one as unknown as JSONRPCMessage);
+    }
   };
 
   /** Reads events until the stream ends. It goes on after the answer, so that the socket can be used again. */
@@ -101,22 +100,16 @@ export function postOverHttp(
     }
   };
 
-  const follow = async (body: Readable, { id }: CallMessage, signal: AbortSignal) => {
-    let isAnswered = false;
+  const follow = async (body: Readable, signal: AbortSignal, isOpen: () => boolean) => {
     const reader = new EventReader(maxBytes, tooLarge, (text) => {
-      let message: unknown;
       try {
-        message = JSON.parse(text);
+        deliver(text);
       } catch (error) {
         transport.onerror?.(error as Error);
-        return;
       }
-      const all: readonly unknown[] = Array.isArray(message) ? message : [message];
-      isAnswered ||= all.some((one) => isAnswerTo(one, id));
-      deliver(message);
     });
     await readEvents(body, reader);
-    for (let resumes = 0; !isAnswered && reader.lastId !== undefined && !signal.aborted; ) {
+    for (let resumes = 0; isOpen() && reader.lastId !== undefined && !signal.aborted;) {
       if (resumes++ >= MAX_RESUMES) return;
       const wait = reader.retryMs ?? RESUME_MS.first * 2 ** (resumes - 1);
       await pause(Math.min(wait, RESUME_MS.most), signal);
@@ -130,7 +123,7 @@ export function postOverHttp(
     }
   };
 
-  return async (message, signal) => {
+  return async (message, signal, isOpen) => {
     const headers = await headersFor();
     if (headers === undefined) return 'refused';
     headers['content-type'] = 'application/json';
@@ -139,19 +132,26 @@ export function postOverHttp(
       readonly name: string;
       readonly _meta: Readonly<Record<string, unknown>>;
     };
-    if (meta[sdk.PROTOCOL_VERSION_META_KEY] !== undefined) {
+    const isModern = meta[sdk.PROTOCOL_VERSION_META_KEY] !== undefined;
+    if (isModern) {
       headers['mcp-method'] = message.method;
       headers['mcp-name'] = headerValue(name);
     }
     const body = JSON.stringify(message);
     const response = await request({ method: 'POST', headers, body, signal });
     const { statusCode: status } = response;
-    if (REFUSED.has(status)) {
+    if (authorization !== undefined && (status === 401 || status === 403)) {
       await response.body.dump().catch(() => undefined);
       return 'refused';
     }
     if (status < 200 || status > 299) {
-      const text = (await whole(decoded(response), MAX_SAID, tooLarge)).toString();
+      const said = (await whole(decoded(response), MAX_SAID, tooLarge)).toString();
+      // In the newer era it is the answer.
+      if (status === 400 && isModern && isErrorFor(said, message.id)) {
+        deliver(said);
+        return 'ended';
+      }
+      const text = status < 400 ? (redirectOf(response, url.href) ?? said) : said;
       const { statusText } = response;
       throw new sdk.SdkHttpError(
         sdk.SdkErrorCode.ClientHttpNotImplemented,
@@ -162,9 +162,9 @@ export function postOverHttp(
     const contentType = String(response.headers['content-type'] ?? '');
     const kind = contentType.split(';', 1)[0]!.trim().toLowerCase();
     if (status !== 202 && kind === 'text/event-stream') {
-      await follow(decoded(response), message, signal);
+      await follow(decoded(response), signal, isOpen);
     } else if (status !== 202 && kind === 'application/json') {
-      deliver(JSON.parse((await whole(decoded(response), maxBytes, tooLarge)).toString()));
+      deliver((await whole(decoded(response), maxBytes, tooLarge)).toString());
     } else {
       await response.body.dump().catch(() => undefined);
       if (status !== 202)
@@ -206,9 +206,21 @@ async function whole(body: Readable, maxBytes: number, tooLarge: () => Error): P
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 }
 
-function isAnswerTo(message: unknown, id: number): boolean {
-  const { id: of, method } = (message ?? {}) as { readonly id?: unknown; readonly method?: unknown };
-  return method === undefined && Number(of) === id;
+function isErrorFor(text: string, id: number): boolean {
+  try {
+    const said: unknown = JSON.parse(text);
+    return isObject(said) && said['id'] === id && isObject(said['error']);
+  } catch {
+    return false;
+  }
+}
+
+/** Where a redirect, which is never followed, leads to; without what may be secret in it. */
+function redirectOf({ headers }: Dispatcher.ResponseData, from: string): string | undefined {
+  const location = String(headers['location'] ?? '');
+  if (location === '' || !URL.canParse(location, from)) return undefined;
+  const { protocol, host, pathname } = new URL(location, from);
+  return `Redirect to ${protocol}//${host}${pathname} not followed; use that URL as the endpoint if it is the intended server (redirectPolicy: 'same-origin')`;
 }
 
 /** A name as a header. (MCP 2026-07-28, Streamable HTTP, "Value Encoding") */
