@@ -21,6 +21,7 @@ import type { AllowAddress } from './http/public-address.ts';
 import { injectedLink } from './injected-link.ts';
 import type { Link, LinkEvents } from './link.ts';
 import { OwnCalls, type CallPath } from './own/own-calls.ts';
+import { sendBy, type Send } from './own/send.ts';
 import { MAX_TIMER_MS } from './pause.ts';
 import { makeRedactor, redacted } from './redact.ts';
 import type { RememberedEra } from './remembered-era.ts';
@@ -115,14 +116,19 @@ async function requestsOf(
   const { authorizedFetch } = await import('./auth/authorized-fetch.ts');
   const make = (plain: Omit<HttpRequests, 'headers' | 'maxBytes'>, { onWait }: CarrierEvents) => {
     if (authorization === undefined) return { headers, maxBytes, ...plain };
-    const authorized = authorizedFetch(sdk, plain.fetch, authorization, onWait);
-    return { headers, maxBytes, ...plain, fetch: authorized };
+    const letIn = (fetch: typeof globalThis.fetch) =>
+      authorizedFetch(sdk, fetch, authorization, onWait, plain.fetch);
+    const { send } = plain;
+    // It answers with as much of a `Response` as is looked at.
+    const authorizedSend =
+      send && (letIn(send as unknown as typeof globalThis.fetch) as unknown as Send);
+    return { headers, maxBytes, ...plain, fetch: letIn(plain.fetch), send: authorizedSend };
   };
   if (fetch === undefined && allowAddress !== undefined) {
     const { checkedFetch } = await import('./http/checked-fetch.ts');
     return (told) => {
       const { dispatcher, ...plain } = checkedFetch(allowAddress);
-      return make({ ...plain, own: { dispatcher: async () => dispatcher, authorization } }, told);
+      return make({ ...plain, send: sendBy(async () => dispatcher) }, told);
     };
   }
   if (fetch !== undefined || hasOwnDispatcher())
@@ -135,7 +141,7 @@ async function requestsOf(
       return agent;
     };
     const close = async () => (await agent)?.destroy();
-    return make({ fetch: globalThis.fetch, close, own: { dispatcher, authorization } }, told);
+    return make({ fetch: globalThis.fetch, close, send: sendBy(dispatcher) }, told);
   };
 }
 

@@ -1,9 +1,8 @@
 import { PatchbayError, type HttpServerConfig } from '@patchbay/protocols';
-import type { Dispatcher } from 'undici';
 
 import type { Carrier, CarrierEvents } from '../carrier.ts';
-import type { Authorization } from '../auth/authorization.ts';
 import { postOverHttp } from '../own/post-over-http.ts';
+import type { Send } from '../own/send.ts';
 import { within } from '../pause.ts';
 import { limited } from './limited.ts';
 import { lossAwareHttp } from './loss-aware-http.ts';
@@ -43,13 +42,8 @@ export function httpUrl(text: string): URL {
 export interface HttpRequests {
   readonly headers: Readonly<Record<string, string>>;
   readonly fetch: typeof globalThis.fetch;
-  /** The sockets of calls that go without `fetch`, and what lets them in. Not where the program has a `fetch` of its own. */
-  readonly own?:
-    | {
-        readonly dispatcher: () => Promise<Dispatcher>;
-        readonly authorization: Authorization | undefined;
-      }
-    | undefined;
+  /** How calls are sent that go without `fetch`. Not where the program has a `fetch` of its own. */
+  readonly send?: Send | undefined;
   /** Longest message, in bytes. */
   readonly maxBytes: number;
   /** Ends the sockets that it opened. */
@@ -78,11 +72,11 @@ function streamableCarrier(
 ): Carrier {
   const transport = lossAwareHttp(sdk, url, { ...requests, onDeaf, onGap });
   let retired = false;
-  const { own, headers, maxBytes } = requests;
+  const { send, headers, maxBytes } = requests;
   return {
     transport,
-    own: own && {
-      post: postOverHttp(sdk, transport, { url, headers, maxBytes, ...own }),
+    own: send && {
+      post: postOverHttp(sdk, transport, { url, headers, maxBytes, send }),
       hasStreams: true,
     },
     get hasSession() {

@@ -20,16 +20,16 @@ export interface CallMessage {
 
 /**
  * Sends a call. Answers, and what else comes meanwhile, go to the transport's `onmessage`. `sent`: the answer comes by
- * itself; `ended`: nothing more comes; `refused`: no handler of the server has seen it, and the SDK knows what to do.
+ * itself; `ended`: nothing more comes.
  */
 export type Post = (
   message: CallMessage,
   signal: AbortSignal,
   /** Whether its answer is still waited for. */
   isOpen: () => boolean,
-) => Promise<'sent' | 'ended' | 'refused'>;
+) => Promise<'sent' | 'ended'>;
 
-/** The call is left to the SDK; it did not run, or goes on where it is sent again (MCP 2026-07-28, `input_required`). */
+/** The call is left to the SDK: it did not run to its end, and goes on when it is sent again. (MCP 2026-07-28, `input_required`) */
 export const LEFT: unique symbol = Symbol('left to the SDK');
 
 interface Waiting {
@@ -138,8 +138,7 @@ export class OwnCalls {
       });
       signal.addEventListener('abort', onAbort);
       post(message, signal, () => this.#waiting.has(id)).then((how) => {
-        if (how === 'refused' && settle()) resolve(LEFT);
-        else if (how === 'ended')
+        if (how === 'ended')
           fail(new sdk.ProtocolError(-32_000, 'no answer came', { [LOST]: true }));
       }, fail);
     });

@@ -1,15 +1,13 @@
 import type { Readable } from 'node:stream';
-import { createBrotliDecompress, createUnzip } from 'node:zlib';
 
 import type { JSONRPCMessage, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import type { Dispatcher } from 'undici';
 
-import type { Authorization } from '../auth/authorization.ts';
 import { pause } from '../pause.ts';
 import { TOO_LARGE } from '../stand-in.ts';
 import { isObject } from '../wire-content.ts';
 import type { Post } from './own-calls.ts';
 import { EventReader } from './event-reader.ts';
+import { broken, type Answer, type Send } from './send.ts';
 
 type Sdk = typeof import('@modelcontextprotocol/client');
 
@@ -24,16 +22,14 @@ export interface PostOptions {
   readonly headers: Readonly<Record<string, string>>;
   /** Longest message, in bytes. */
   readonly maxBytes: number;
-  /** The sockets. Asked at the first call. */
-  readonly dispatcher: () => Promise<Dispatcher>;
-  readonly authorization: Authorization | undefined;
+  readonly send: Send;
 }
 
 /** Sends calls by `undici` itself: a `fetch` for each would cost more than everything else. (Streamable HTTP, both eras) */
 export function postOverHttp(
   sdk: Sdk,
   transport: StreamableHTTPClientTransport,
-  { url, headers: configured, maxBytes, dispatcher, authorization }: PostOptions,
+  { url, headers: configured, maxBytes, send }: PostOptions,
 ): Post {
   const base = {
     'user-agent': 'node',
@@ -42,41 +38,19 @@ export function postOverHttp(
     ),
     'accept-encoding': 'gzip, deflate, br',
   };
-  const { origin, pathname, search } = url;
-  const path = `${pathname}${search}`;
-  let sockets: Dispatcher | undefined;
+  const { href } = url;
 
   const tooLarge = () =>
     sdk.ProtocolError.fromError(-32_000, 'a message of the server is too long', {
       [TOO_LARGE]: maxBytes,
     });
 
-  /** `undefined`: credentials that have to be asked for, or proved, are left to the SDK. */
-  const headersFor = async (): Promise<Record<string, string> | undefined> => {
+  const headersNow = (): Record<string, string> => {
     const headers: Record<string, string> = { ...base };
-    if (authorization !== undefined) {
-      const tokens = await authorization.tokens();
-      if (tokens === undefined || tokens.token_type?.toLowerCase() === 'dpop') return undefined;
-      headers['authorization'] = `Bearer ${tokens.access_token}`;
-    }
     const { sessionId, protocolVersion } = transport;
     if (sessionId !== undefined) headers['mcp-session-id'] = sessionId;
     if (protocolVersion !== undefined) headers['mcp-protocol-version'] = protocolVersion;
     return headers;
-  };
-
-  const request = async (options: {
-    readonly method: 'POST' | 'GET';
-    readonly headers: Record<string, string>;
-    readonly body?: string;
-    readonly signal: AbortSignal;
-  }) => {
-    try {
-      sockets ??= await dispatcher();
-      return await sockets.request({ origin, path, headersTimeout: 0, bodyTimeout: 0, ...options });
-    } catch (cause) {
-      throw broken(cause);
-    }
   };
 
   /** Servers of 2025-03-26 may send several messages at once. */
@@ -113,19 +87,17 @@ export function postOverHttp(
       if (resumes++ >= MAX_RESUMES) return;
       const wait = reader.retryMs ?? RESUME_MS.first * 2 ** (resumes - 1);
       await pause(Math.min(wait, RESUME_MS.most), signal);
-      const headers = await headersFor();
-      if (headers === undefined) return;
+      const headers = headersNow();
       headers['accept'] = 'text/event-stream';
       headers['last-event-id'] = reader.lastId;
-      const response = await request({ method: 'GET', headers, signal }).catch(() => undefined);
-      if (response?.statusCode === 200) await readEvents(decoded(response), reader);
-      else await response?.body.dump().catch(() => undefined);
+      const response = await send(href, { method: 'GET', headers, signal }).catch(() => undefined);
+      if (response?.status === 200) await readEvents(response.stream, reader);
+      else await response?.body.cancel();
     }
   };
 
   return async (message, signal, isOpen) => {
-    const headers = await headersFor();
-    if (headers === undefined) return 'refused';
+    const headers = headersNow();
     headers['content-type'] = 'application/json';
     headers['accept'] = 'application/json, text/event-stream';
     const { name, _meta: meta } = message.params as {
@@ -138,14 +110,10 @@ export function postOverHttp(
       headers['mcp-name'] = headerValue(name);
     }
     const body = JSON.stringify(message);
-    const response = await request({ method: 'POST', headers, body, signal });
-    const { statusCode: status } = response;
-    if (authorization !== undefined && (status === 401 || status === 403)) {
-      await response.body.dump().catch(() => undefined);
-      return 'refused';
-    }
+    const response = await send(href, { method: 'POST', headers, body, signal });
+    const { status } = response;
     if (status < 200 || status > 299) {
-      const said = (await whole(decoded(response), MAX_SAID, tooLarge)).toString();
+      const said = (await whole(response.stream, MAX_SAID, tooLarge)).toString();
       // In the newer era it is the answer.
       if (status === 400 && isModern && isErrorFor(said, message.id)) {
         deliver(said);
@@ -159,14 +127,14 @@ export function postOverHttp(
         { status, statusText, text },
       );
     }
-    const contentType = String(response.headers['content-type'] ?? '');
+    const contentType = response.headers.get('content-type') ?? '';
     const kind = contentType.split(';', 1)[0]!.trim().toLowerCase();
     if (status !== 202 && kind === 'text/event-stream') {
-      await follow(decoded(response), signal, isOpen);
+      await follow(response.stream, signal, isOpen);
     } else if (status !== 202 && kind === 'application/json') {
-      deliver((await whole(decoded(response), maxBytes, tooLarge)).toString());
+      deliver((await whole(response.stream, maxBytes, tooLarge)).toString());
     } else {
-      await response.body.dump().catch(() => undefined);
+      await response.body.cancel();
       if (status !== 202)
         throw new sdk.SdkError(
           sdk.SdkErrorCode.ClientHttpUnexpectedContent,
@@ -176,18 +144,6 @@ export function postOverHttp(
     }
     return 'ended';
   };
-}
-
-/** What the network says, as `fetch` says it. */
-const broken = (cause: unknown) => new TypeError('fetch failed', { cause });
-
-function decoded({ headers, body }: Dispatcher.ResponseData): Readable {
-  const encoding = String(headers['content-encoding'] ?? '').toLowerCase();
-  if (encoding === '' || encoding === 'identity') return body;
-  const decoder = encoding === 'br' ? createBrotliDecompress() : createUnzip();
-  body.once('error', (error) => decoder.destroy(error));
-  decoder.once('close', () => body.destroy());
-  return body.pipe(decoder);
 }
 
 async function whole(body: Readable, maxBytes: number, tooLarge: () => Error): Promise<Buffer> {
@@ -216,8 +172,8 @@ function isErrorFor(text: string, id: number): boolean {
 }
 
 /** Where a redirect, which is never followed, leads to; without what may be secret in it. */
-function redirectOf({ headers }: Dispatcher.ResponseData, from: string): string | undefined {
-  const location = String(headers['location'] ?? '');
+function redirectOf({ headers }: Answer, from: string): string | undefined {
+  const location = headers.get('location') ?? '';
   if (location === '' || !URL.canParse(location, from)) return undefined;
   const { protocol, host, pathname } = new URL(location, from);
   return `Redirect to ${protocol}//${host}${pathname} not followed; use that URL as the endpoint if it is the intended server (redirectPolicy: 'same-origin')`;
