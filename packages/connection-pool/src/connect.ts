@@ -9,7 +9,6 @@ import {
   type ServerRequestHandlers,
   type StdioServerConfig,
 } from '@patchbay/protocols';
-import type { Agent } from 'undici';
 
 import type { Authorization } from './auth/authorization.ts';
 import type { Carrier, CarrierEvents } from './carrier.ts';
@@ -111,7 +110,7 @@ async function connectHttp(
 async function requestsOf(
   sdk: Sdk,
   { fetch }: HttpServerConfig,
-  { headers, allowAddress, authorization, maxLineBytes: maxBytes }: ConnectOptions,
+  { headers, allowAddress, authorization, callPath, maxLineBytes: maxBytes }: ConnectOptions,
 ): Promise<(told: CarrierEvents) => HttpRequests> {
   const { authorizedFetch } = await import('./auth/authorized-fetch.ts');
   const make = (plain: Omit<HttpRequests, 'headers' | 'maxBytes'>, { onWait }: CarrierEvents) => {
@@ -134,14 +133,12 @@ async function requestsOf(
   if (fetch !== undefined || hasOwnDispatcher())
     return (told) => make({ fetch: fetch ?? globalThis.fetch, close: async () => undefined }, told);
   return (told) => {
-    let agent: Promise<Agent> | undefined;
-    const dispatcher = () => {
-      // Node's own `fetch` has its own copy, which nobody else can use. How long something may take is decided elsewhere.
-      agent ??= import('undici').then(({ Agent }) => new Agent());
-      return agent;
-    };
+    // Node's own `fetch` has a copy that nobody else can use. It is loaded while the connection is made.
+    const agent =
+      callPath === 'sdk' ? undefined : import('undici').then(({ Agent }) => new Agent());
+    const send = agent && sendBy(() => agent);
     const close = async () => (await agent)?.destroy();
-    return make({ fetch: globalThis.fetch, close, send: sendBy(dispatcher) }, told);
+    return make({ fetch: globalThis.fetch, close, send }, told);
   };
 }
 
