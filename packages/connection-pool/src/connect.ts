@@ -127,17 +127,17 @@ async function requestsOf(
     const { checkedFetch } = await import('./http/checked-fetch.ts');
     return (told) => {
       const { dispatcher, ...plain } = checkedFetch(allowAddress);
-      return make({ ...plain, send: sendBy(async () => dispatcher) }, told);
+      return make({ ...plain, send: sendBy(dispatcher) }, told);
     };
   }
   if (fetch !== undefined || hasOwnDispatcher())
     return (told) => make({ fetch: fetch ?? globalThis.fetch, close: async () => undefined }, told);
+  // Node's own `fetch` has a copy that nobody else can use. It is loaded here, so that no call has to wait for it.
+  const undici = callPath === 'sdk' ? undefined : await import('undici');
   return (told) => {
-    // Node's own `fetch` has a copy that nobody else can use. It is loaded while the connection is made.
-    const agent =
-      callPath === 'sdk' ? undefined : import('undici').then(({ Agent }) => new Agent());
-    const send = agent && sendBy(() => agent);
-    const close = async () => (await agent)?.destroy();
+    const agent = undici && new undici.Agent();
+    const send = agent && sendBy(agent);
+    const close = async () => agent?.destroy();
     return make({ fetch: globalThis.fetch, close, send }, told);
   };
 }

@@ -23,14 +23,12 @@ export type Send = (
   },
 ) => Promise<Answer>;
 
-/** Sends by sockets of `undici`. `dispatcher`: they, asked for at the first use. */
-export function sendBy(dispatcher: () => Promise<Dispatcher>): Send {
-  let sockets: Dispatcher | undefined;
+/** Sends by sockets of `undici`. */
+export function sendBy(sockets: Dispatcher): Send {
   return async (url, init) => {
     const { headers: wanted } = init as { readonly headers: Headers | Record<string, string> };
     const { origin, pathname, search } = new URL(url);
     try {
-      sockets ??= await dispatcher();
       const { statusCode, statusText, headers, body } = await sockets.request({
         ...init,
         origin,
