@@ -134,7 +134,7 @@ export class ClientLink implements Link {
       own !== undefined &&
       method === 'tools/call' &&
       options.tool === undefined &&
-      !(own.mayBeAsked && (elicitation ?? sampling ?? roots) !== undefined);
+      !(own.isModern && (elicitation ?? sampling ?? roots) !== undefined);
     const answer = isCovered ? await own.call(params, options) : LEFT;
     return answer === LEFT ? send(this.#client, method, params, options) : answer;
   }

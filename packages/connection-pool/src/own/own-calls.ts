@@ -1,4 +1,4 @@
-import type { Client, JSONRPCMessage } from '@modelcontextprotocol/client';
+import type { Client, JSONRPCRequest } from '@modelcontextprotocol/client';
 
 import type { Carrier } from '../carrier.ts';
 import type { LinkRequest } from '../link.ts';
@@ -10,20 +10,12 @@ type Sdk = typeof import('@modelcontextprotocol/client');
 /** By which path tools are called: our own, or the one of the official SDK. */
 export type CallPath = 'own' | 'sdk';
 
-/** A call as a message. */
-export interface CallMessage {
-  readonly jsonrpc: '2.0';
-  readonly id: number;
-  readonly method: 'tools/call';
-  readonly params: Readonly<Record<string, unknown>>;
-}
-
 /**
  * Sends a call. Answers, and what else comes meanwhile, go to the transport's `onmessage`. `sent`: the answer comes by
  * itself; `ended`: nothing more comes.
  */
 export type Post = (
-  message: CallMessage,
+  message: JSONRPCRequest,
   signal: AbortSignal,
   /** Whether its answer is still waited for. */
   isOpen: () => boolean,
@@ -62,7 +54,8 @@ export interface OwnCallsOptions {
  */
 export class OwnCalls {
   readonly #options: OwnCallsOptions;
-  readonly #isModern: boolean;
+  /** Of the era in which a server may ask something in its answer. */
+  readonly isModern: boolean;
   readonly #envelope: Readonly<Record<string, unknown>>;
   readonly #waiting = new Map<number, Waiting>();
   #next = FIRST_ID;
@@ -71,8 +64,8 @@ export class OwnCalls {
   constructor(options: OwnCallsOptions) {
     this.#options = options;
     const { sdk, client, transport, clientInfo, capabilities } = options;
-    this.#isModern = client.getProtocolEra() === 'modern';
-    this.#envelope = this.#isModern
+    this.isModern = client.getProtocolEra() === 'modern';
+    this.#envelope = this.isModern
       ? {
           [sdk.PROTOCOL_VERSION_META_KEY]: client.getNegotiatedProtocolVersion(),
           [sdk.CLIENT_INFO_META_KEY]: clientInfo,
@@ -86,18 +79,13 @@ export class OwnCalls {
     };
   }
 
-  /** Whether a call that may be asked something before it is answered is better sent by the SDK at once. */
-  get mayBeAsked(): boolean {
-    return this.#isModern;
-  }
-
   call(
     params: Readonly<Record<string, unknown>>,
     { signal, onProgress }: Pick<LinkRequest, 'signal' | 'onProgress'>,
   ): Promise<unknown> {
     const { sdk, post, hasStreams } = this.#options;
     const id = this.#next++;
-    const message: CallMessage = {
+    const message: JSONRPCRequest = {
       jsonrpc: '2.0',
       id,
       method: 'tools/call',
@@ -105,14 +93,8 @@ export class OwnCalls {
       params: { ...params, _meta: { ...this.#envelope, progressToken: id } },
     };
     return new Promise((resolve, reject) => {
-      if (this.#isOver) {
-        reject(new sdk.SdkError(sdk.SdkErrorCode.NotConnected, 'Not connected'));
-        return;
-      }
-      if (signal.aborted) {
-        reject(signal.reason as Error);
-        return;
-      }
+      if (this.#isOver) throw new sdk.SdkError(sdk.SdkErrorCode.NotConnected, 'Not connected');
+      signal.throwIfAborted();
       const settle = () => {
         signal.removeEventListener('abort', onAbort);
         return this.#waiting.delete(id);
@@ -122,7 +104,7 @@ export class OwnCalls {
       };
       const onAbort = () => {
         fail(signal.reason);
-        if (!(this.#isModern && hasStreams)) this.#cancel(id, signal.reason);
+        if (!(this.isModern && hasStreams)) this.#cancel(id, signal.reason);
       };
       this.#waiting.set(id, {
         answer: (answer) => {
@@ -185,7 +167,7 @@ export class OwnCalls {
     const invalid = (why: string) =>
       new sdk.SdkError(sdk.SdkErrorCode.InvalidResult, `Invalid result for tools/call: ${why}`);
     if (!isObject(result)) throw invalid('not an object');
-    if (!this.#isModern) return result;
+    if (!this.isModern) return result;
     const { resultType } = result;
     if (resultType === undefined) onUnmarked();
     if (resultType === undefined || resultType === 'complete') return result;
@@ -204,7 +186,7 @@ export class OwnCalls {
 /** Over a transport that answers by itself, as stdio does. */
 export function postOver(transport: Carrier['transport']): Post {
   return async (message) => {
-    await transport.send(message as unknown as JSONRPCMessage);
+    await transport.send(message);
     return 'sent';
   };
 }

@@ -2,8 +2,10 @@ import type { Readable } from 'node:stream';
 
 import type { JSONRPCMessage, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 
+import type { HttpRequests } from '../http/http-carrier.ts';
 import { pause } from '../pause.ts';
 import { TOO_LARGE } from '../stand-in.ts';
+import { answerId } from '../stdio/answer-id.ts';
 import { isObject } from '../wire-content.ts';
 import type { Post } from './own-calls.ts';
 import { EventReader } from './event-reader.ts';
@@ -17,19 +19,16 @@ const MAX_RESUMES = 3;
 /** How much of what a server says of a failure is read, in bytes. */
 const MAX_SAID = 1_000_000;
 
-export interface PostOptions {
-  readonly url: URL;
-  readonly headers: Readonly<Record<string, string>>;
-  /** Longest message, in bytes. */
-  readonly maxBytes: number;
-  readonly send: Send;
-}
-
 /** Sends calls by `undici` itself: a `fetch` for each would cost more than everything else. (Streamable HTTP, both eras) */
 export function postOverHttp(
   sdk: Sdk,
   transport: StreamableHTTPClientTransport,
-  { url, headers: configured, maxBytes, send }: PostOptions,
+  {
+    url,
+    headers: configured,
+    maxBytes,
+    send,
+  }: Pick<HttpRequests, 'headers' | 'maxBytes'> & { readonly url: URL; readonly send: Send },
 ): Post {
   const base = {
     'user-agent': 'node',
@@ -67,10 +66,9 @@ export function postOverHttp(
   const readEvents = async (body: Readable, reader: EventReader) => {
     try {
       for await (const chunk of body) reader.push(chunk as Buffer);
-    } catch (error) {
+    } catch {
+      // Cut is as if it had ended: perhaps it can be resumed.
       if (reader.failure !== undefined) throw reader.failure;
-      // Cut: as if it had ended; perhaps it can be resumed.
-      void error;
     }
   };
 
@@ -115,7 +113,7 @@ export function postOverHttp(
     if (status < 200 || status > 299) {
       const said = (await whole(response.stream, MAX_SAID, tooLarge)).toString();
       // In the newer era it is the answer.
-      if (status === 400 && isModern && isErrorFor(said, message.id)) {
+      if (status === 400 && isModern && isErrorOf(said, message.id)) {
         deliver(said);
         return 'ended';
       }
@@ -162,14 +160,8 @@ async function whole(body: Readable, maxBytes: number, tooLarge: () => Error): P
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 }
 
-function isErrorFor(text: string, id: number): boolean {
-  try {
-    const said: unknown = JSON.parse(text);
-    return isObject(said) && said['id'] === id && isObject(said['error']);
-  } catch {
-    return false;
-  }
-}
+const isErrorOf = (said: string, id: string | number): boolean =>
+  said.startsWith('{') && said.includes('"error"') && answerId(said, said) === id;
 
 /** Where a redirect, which is never followed, leads to; without what may be secret in it. */
 function redirectOf({ headers }: Answer, from: string): string | undefined {
