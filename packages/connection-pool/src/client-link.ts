@@ -10,7 +10,7 @@ import { redacted, type Redact } from './redact.ts';
 import { requestError } from './request-error.ts';
 import { ResourceWatch } from './resource-watch.ts';
 import { hearNotifications, send, serverInfo } from './sdk-client.ts';
-import { Answerers, answerRequests, wentThere } from './server-requests.ts';
+import { announced, Answerers, answerRequests, wentThere } from './server-requests.ts';
 
 /** A link over a client of the official SDK and a carrier, both of our own making. */
 export class ClientLink implements Link {
@@ -126,7 +126,7 @@ export class ClientLink implements Link {
     method: string,
     params: Readonly<Record<string, unknown>>,
     options: LinkRequest,
-    { elicitation, sampling, roots }: ServerRequestHandlers,
+    handlers: ServerRequestHandlers,
   ): Promise<unknown> {
     const own = this.#own;
     // Arguments that go into headers are the SDK's, and so is what a newer server asks in its answer.
@@ -134,7 +134,7 @@ export class ClientLink implements Link {
       own !== undefined &&
       method === 'tools/call' &&
       options.tool === undefined &&
-      !(own.isModern && (elicitation ?? sampling ?? roots) !== undefined);
+      !(own.isModern && canAnswer(handlers));
     const answer = isCovered ? await own.call(params, options) : LEFT;
     return answer === LEFT ? send(this.#client, method, params, options) : answer;
   }
@@ -203,3 +203,6 @@ export class ClientLink implements Link {
     this.#events.onLost(this.lost);
   }
 }
+
+const canAnswer = (handlers: ServerRequestHandlers): boolean =>
+  Object.keys(announced(handlers)).length > 0;

@@ -115,8 +115,8 @@ async function requestsOf(
   const { authorizedFetch } = await import('./auth/authorized-fetch.ts');
   const make = (plain: Omit<HttpRequests, 'headers' | 'maxBytes'>, { onWait }: CarrierEvents) => {
     if (authorization === undefined) return { headers, maxBytes, ...plain };
-    const letIn = (fetch: typeof globalThis.fetch) =>
-      authorizedFetch(sdk, fetch, authorization, onWait, plain.fetch);
+    const letIn = (by: typeof globalThis.fetch) =>
+      authorizedFetch(sdk, by, authorization, onWait, plain.fetch);
     const { send } = plain;
     // It answers with as much of a `Response` as is looked at.
     const authorizedSend =

@@ -41,7 +41,6 @@ export interface OwnCallsOptions {
   readonly post: Post;
   /** Ending the response is how a call is cancelled, in the newer era. */
   readonly hasStreams: boolean;
-  /** What goes with every request in the newer era. */
   readonly clientInfo: { readonly name: string; readonly version: string };
   readonly capabilities: Readonly<Record<string, unknown>>;
   /** A newer server did not say what its answer is. */
@@ -74,8 +73,7 @@ export class OwnCalls {
       : {};
     const { onmessage: take } = transport;
     transport.onmessage = (message, extra) => {
-      if (!this.#take(message as unknown as Readonly<Record<string, unknown>>))
-        take?.(message, extra);
+      if (!this.#take(message)) take?.(message, extra);
     };
   }
 
@@ -100,7 +98,7 @@ export class OwnCalls {
         return this.#waiting.delete(id);
       };
       const fail = (error: unknown) => {
-        if (settle()) reject(error as Error);
+        if (settle()) reject(error);
       };
       const onAbort = () => {
         fail(signal.reason);
@@ -112,7 +110,7 @@ export class OwnCalls {
           try {
             resolve(this.#result(answer));
           } catch (error) {
-            reject(error as Error);
+            reject(error);
           }
         },
         fail,
@@ -130,8 +128,8 @@ export class OwnCalls {
   end(): void {
     const { SdkError, SdkErrorCode } = this.#options.sdk;
     this.#isOver = true;
-    for (const { fail } of [...this.#waiting.values()])
-      fail(new SdkError(SdkErrorCode.ConnectionClosed, 'Connection closed'));
+    for (const waiting of this.#waiting.values())
+      waiting.fail(new SdkError(SdkErrorCode.ConnectionClosed, 'Connection closed'));
   }
 
   /** Whether a message is one of ours. */
