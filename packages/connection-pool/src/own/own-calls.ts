@@ -24,10 +24,9 @@ export type Post = (
 /** The call is left to the SDK: it did not run to its end, and goes on when it is sent again. (MCP 2026-07-28, `input_required`) */
 export const LEFT: unique symbol = Symbol('left to the SDK');
 
-interface Waiting {
+interface Waiting extends Pick<LinkRequest, 'onProgress'> {
   answer(message: Readonly<Record<string, unknown>>): void;
   fail(error: unknown): void;
-  readonly onProgress: LinkRequest['onProgress'];
 }
 
 /** The SDK's client counts from 0. Servers are known that read ids as 32 bits. */
