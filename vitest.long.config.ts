@@ -18,6 +18,16 @@ const lowest: Plugin = {
   },
 };
 
+/** Everything that calls tools of a server, on the path of the official SDK: with the same results as on our own. */
+const sdkCalls: Plugin = {
+  name: 'calls by the SDK',
+  enforce: 'pre',
+  transform: (code, id) =>
+    id.endsWith('/connection-pool/src/connection-pool.ts')
+      ? code.replace("callPath ?? 'own'", "callPath ?? 'sdk'")
+      : undefined,
+};
+
 /** The tests of both adapters. The matrix has a second axis, Node: start this with each of them. */
 const adapters = (versions: 'lowest' | 'newest', plugins: Plugin[], exclude: string[]) => ({
   resolve,
@@ -43,6 +53,17 @@ export default defineConfig({
           testTimeout: 600_000,
           hookTimeout: 600_000,
           fileParallelism: false,
+        },
+      },
+      {
+        resolve,
+        ssr,
+        plugins: [sdkCalls],
+        test: {
+          name: 'calls by the SDK',
+          include: ['packages/{connection-pool,mcp}/test/**/*.test.ts'],
+          exclude: ['**/*.long.test.ts', '**/*.alone.test.ts', '**/node_modules/**'],
+          testTimeout: 60_000,
         },
       },
       adapters('newest', [], []),

@@ -30,6 +30,7 @@ const { values } = parseArgs({ options: { quick: { type: 'boolean', default: fal
 const cases: CaseResult[] = [];
 for (const work of CASES) {
   if (values.quick && watching.includes(work)) continue;
+  console.error(`${work.name} …`);
   const result = await measure(work, LIMITS[values.quick ? 'quick' : 'full']);
   cases.push(result);
   console.log(`${table(result)}\n`);

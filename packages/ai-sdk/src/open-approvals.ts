@@ -45,13 +45,14 @@ function names(parts: readonly Part[]): readonly string[] {
   ];
 }
 
+/** A loop: it runs at each step, over the whole conversation. */
 function partsOf(messages: readonly object[]): readonly Part[] {
-  return messages.flatMap((message) =>
-    ['content', 'parts'].flatMap((key) => {
-      const parts = (message as Readonly<Record<string, unknown>>)[key];
-      return Array.isArray(parts)
-        ? parts.filter((part) => typeof part === 'object' && part !== null)
-        : [];
-    }),
-  ) as readonly Part[];
+  const found: Part[] = [];
+  for (const message of messages as readonly Readonly<Record<string, unknown>>[])
+    for (const parts of [message['content'], message['parts']]) {
+      if (!Array.isArray(parts)) continue;
+      for (const part of parts as readonly unknown[])
+        if (typeof part === 'object' && part !== null) found.push(part);
+    }
+  return found;
 }

@@ -1,5 +1,7 @@
 import type { Client } from '@modelcontextprotocol/client';
 
+import type { Post } from './own/own-calls.ts';
+
 /** What carries the messages of a client: a transport, and what a link wants to know and do beside it. */
 export interface Carrier {
   readonly transport: Parameters<Client['connect']>[0];
@@ -7,6 +9,8 @@ export interface Carrier {
   readonly pid?: number | undefined;
   /** The end of what the server wrote to stderr. */
   readonly stderrTail?: string;
+  /** Sends calls on the path of our own, if there is one. Its transport has a stream for each answer, or one for all. */
+  readonly own?: { readonly post: Post; readonly hasStreams: boolean } | undefined;
   /** The server knows this connection by a session, and may forget it. */
   readonly hasSession?: boolean;
   /** How long answers may still come after nothing can be sent any more, in milliseconds. */

@@ -4,12 +4,13 @@ import { PatchbayError, type ServerInfo, type ServerRequestHandlers } from '@pat
 import type { Carrier } from './carrier.ts';
 import { changingLists, listenForLists } from './keep-listening.ts';
 import type { Link, LinkEvents, LinkRequest } from './link.ts';
+import { LEFT, type OwnCalls } from './own/own-calls.ts';
 import { abortable, within } from './pause.ts';
 import { redacted, type Redact } from './redact.ts';
 import { requestError } from './request-error.ts';
 import { ResourceWatch } from './resource-watch.ts';
 import { hearNotifications, send, serverInfo } from './sdk-client.ts';
-import { Answerers, answerRequests, wentThere } from './server-requests.ts';
+import { announced, Answerers, answerRequests, wentThere } from './server-requests.ts';
 
 /** A link over a client of the official SDK and a carrier, both of our own making. */
 export class ClientLink implements Link {
@@ -23,6 +24,7 @@ export class ClientLink implements Link {
   readonly #answerers: Answerers;
   readonly #listening = new AbortController();
   #watch: ResourceWatch | undefined;
+  #own: OwnCalls | undefined;
   #onIdle: (() => void) | undefined;
   lost: PatchbayError | undefined;
   answered = 0;
@@ -50,6 +52,7 @@ export class ClientLink implements Link {
     this.#ended = new Promise((resolve) => {
       client.onclose = () => {
         this.#gone();
+        this.#own?.end();
         resolve();
       };
     });
@@ -68,8 +71,10 @@ export class ClientLink implements Link {
     return this.#lastError;
   }
 
-  opened(): void {
+  /** `own`: the path of our own for calls. It has begun to listen. */
+  opened(own: OwnCalls | undefined): void {
     this.#state = 'open';
+    this.#own = own;
     this.#answerers.watch(this.#carrier.transport);
     void listenForLists(this.#client, {
       signal: this.#listening.signal,
@@ -101,7 +106,7 @@ export class ClientLink implements Link {
     try {
       const answer = await this.#answerers.during(asking, async () => {
         try {
-          return await send(this.#client, method, params, asking);
+          return await this.#send(method, params, asking, handlers);
         } catch (error) {
           if (!(await wentThere(error, handlers, options.signal))) throw error;
           return await send(this.#client, method, params, asking);
@@ -114,6 +119,24 @@ export class ClientLink implements Link {
     } finally {
       if (this.#answerers.isIdle) this.#onIdle?.();
     }
+  }
+
+  /** On our own path, if it is one for this request. What is used of it is the same on both. */
+  async #send(
+    method: string,
+    params: Readonly<Record<string, unknown>>,
+    options: LinkRequest,
+    handlers: ServerRequestHandlers,
+  ): Promise<unknown> {
+    const own = this.#own;
+    // Arguments that go into headers are the SDK's, and so is what a newer server asks in its answer.
+    const isCovered =
+      own !== undefined &&
+      method === 'tools/call' &&
+      options.tool === undefined &&
+      !(own.isModern && canAnswer(handlers));
+    const answer = isCovered ? await own.call(params, options) : LEFT;
+    return answer === LEFT ? send(this.#client, method, params, options) : answer;
   }
 
   async watch(
@@ -180,3 +203,6 @@ export class ClientLink implements Link {
     this.#events.onLost(this.lost);
   }
 }
+
+const canAnswer = (handlers: ServerRequestHandlers): boolean =>
+  Object.keys(announced(handlers)).length > 0;

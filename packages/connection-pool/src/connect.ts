@@ -19,6 +19,8 @@ import type { HttpKind, HttpRequests } from './http/http-carrier.ts';
 import type { AllowAddress } from './http/public-address.ts';
 import { injectedLink } from './injected-link.ts';
 import type { Link, LinkEvents } from './link.ts';
+import { OwnCalls, type CallPath } from './own/own-calls.ts';
+import { sendBy, type Send } from './own/send.ts';
 import { MAX_TIMER_MS } from './pause.ts';
 import { makeRedactor, redacted } from './redact.ts';
 import type { RememberedEra } from './remembered-era.ts';
@@ -32,6 +34,7 @@ export interface ConnectOptions {
   readonly clientInfo: { readonly name: string; readonly version: string };
   readonly connectMs: number;
   readonly maxLineBytes: number;
+  readonly callPath: CallPath;
   readonly allowAddress: AllowAddress | undefined;
   /** Answers to what servers ask. */
   readonly handlers: ServerRequestHandlers;
@@ -107,20 +110,44 @@ async function connectHttp(
 async function requestsOf(
   sdk: Sdk,
   { fetch }: HttpServerConfig,
-  { headers, allowAddress, authorization, maxLineBytes: maxBytes }: ConnectOptions,
+  { headers, allowAddress, authorization, callPath, maxLineBytes: maxBytes }: ConnectOptions,
 ): Promise<(told: CarrierEvents) => HttpRequests> {
   const { authorizedFetch } = await import('./auth/authorized-fetch.ts');
-  const make = (plain: Pick<HttpRequests, 'fetch' | 'close'>, { onWait }: CarrierEvents) => {
+  const make = (plain: Omit<HttpRequests, 'headers' | 'maxBytes'>, { onWait }: CarrierEvents) => {
     if (authorization === undefined) return { headers, maxBytes, ...plain };
-    const authorized = authorizedFetch(sdk, plain.fetch, authorization, onWait);
-    return { headers, maxBytes, ...plain, fetch: authorized };
+    const letIn = (by: typeof globalThis.fetch) =>
+      authorizedFetch(sdk, by, authorization, onWait, plain.fetch);
+    const { send } = plain;
+    // It answers with as much of a `Response` as is looked at.
+    const authorizedSend =
+      send && (letIn(send as unknown as typeof globalThis.fetch) as unknown as Send);
+    return { headers, maxBytes, ...plain, fetch: letIn(plain.fetch), send: authorizedSend };
   };
   if (fetch === undefined && allowAddress !== undefined) {
     const { checkedFetch } = await import('./http/checked-fetch.ts');
-    return (told) => make(checkedFetch(allowAddress), told);
+    return (told) => {
+      const { dispatcher, ...plain } = checkedFetch(allowAddress);
+      return make({ ...plain, send: sendBy(dispatcher) }, told);
+    };
   }
-  const close = async () => undefined;
-  return (told) => make({ fetch: fetch ?? globalThis.fetch, close }, told);
+  if (fetch !== undefined || hasOwnDispatcher())
+    return (told) => make({ fetch: fetch ?? globalThis.fetch, close: async () => undefined }, told);
+  // Node's own `fetch` has a copy that nobody else can use. It is loaded here, so that no call has to wait for it.
+  const undici = callPath === 'sdk' ? undefined : await import('undici');
+  return (told) => {
+    const agent = undici && new undici.Agent();
+    const send = agent && sendBy(agent);
+    const close = async () => agent?.destroy();
+    return make({ fetch: globalThis.fetch, close, send }, told);
+  };
+}
+
+/** Whether the program decided for all of Node how requests are sent: a proxy, say. */
+function hasOwnDispatcher(): boolean {
+  const known = Object.getOwnPropertySymbols(globalThis)
+    .filter(({ description }) => description?.startsWith('undici.globalDispatcher.') === true)
+    .map((key) => (globalThis as Readonly<Record<symbol, unknown>>)[key] as object | undefined);
+  return known.some((one) => one !== undefined && one.constructor.name !== 'Agent');
 }
 
 /** As what the server turned out to be before; if it refuses that, as if nothing was known of it. */
@@ -191,8 +218,22 @@ async function attempt(
     throw redacted(connectError(cause, link.lastError, config, facts), redact);
   }
   carryAnswers(client, events.onUnmarked);
+  const { clientInfo, callPath } = options;
+  const capabilities = announced(options.handlers);
+  const own =
+    carrier.own === undefined || callPath === 'sdk'
+      ? undefined
+      : new OwnCalls({
+          sdk,
+          client,
+          transport: carrier.transport,
+          ...carrier.own,
+          clientInfo,
+          capabilities,
+          onUnmarked: events.onUnmarked,
+        });
   if (prior === undefined) await options.era.learn(client);
-  link.opened();
+  link.opened(own);
   return link;
 }
 

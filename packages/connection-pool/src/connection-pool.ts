@@ -20,6 +20,7 @@ import type { BackOff, Clock } from './back-off.ts';
 import { connectionKey, isHttp, isStdio, serverName } from './connection-key.ts';
 import { eraMemory, type EraStore } from './era-store.ts';
 import type { AllowAddress } from './http/public-address.ts';
+import type { CallPath } from './own/own-calls.ts';
 import { pause } from './pause.ts';
 import { SharedConnection, type SharedConnectionHost } from './shared-connection.ts';
 import { Slots } from './slots.ts';
@@ -46,6 +47,11 @@ export interface PoolOptions {
    * {@link isPublicAddress} keeps them out of private networks. A server with a `fetch` of its own is not asked about.
    */
   readonly allowAddress?: AllowAddress;
+  /**
+   * By which path tools are called: `own`, without schema libraries, and over HTTP without `fetch`; or `sdk`, the one of the
+   * official SDK. Both give the same results. A server with a `fetch` of its own is called by that. Default `own`.
+   */
+  readonly callPath?: CallPath;
   /** Who we say we are. */
   readonly clientInfo?: { readonly name: string; readonly version: string };
   /** How servers over HTTP that ask for it are given access. Default: only as the `auth` of each says. */
@@ -120,6 +126,7 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
         clientInfo,
         maxLineBytes: options.maxLineBytes ?? 64 * 1024 * 1024,
         allowAddress: options.allowAddress,
+        callPath: options.callPath ?? 'own',
         children: {},
         handlers: options.handlers ?? {},
       },

@@ -34,7 +34,7 @@ export interface SharedConnectionHost {
   readonly eras: EraStore;
   readonly connectOptions: Pick<
     ConnectOptions,
-    'clientInfo' | 'maxLineBytes' | 'allowAddress' | 'handlers' | 'children'
+    'clientInfo' | 'maxLineBytes' | 'callPath' | 'allowAddress' | 'handlers' | 'children'
   >;
   readonly random: () => number;
   /** Numbers that no other connection of the pool has had. */

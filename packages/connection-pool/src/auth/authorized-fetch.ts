@@ -17,6 +17,8 @@ export function authorizedFetch(
   fetch: Fetch,
   authorization: Authorization,
   onWait: (until: Promise<void>) => void,
+  /** By which others are asked for the token. */
+  ask: Fetch = fetch,
 ): Fetch {
   return async (input, init) => {
     let steps = 0;
@@ -32,7 +34,7 @@ export function authorizedFetch(
       if (challenge.kind === 'scope' && steps++ >= MAX_STEPS)
         throw authorization.wantsMore(challenge.scope);
       const renewed = authorization.renew(challenge, {
-        fetch,
+        fetch: ask,
         isWaitedFor: isWaitedFor(init),
         asked,
       });

@@ -2,7 +2,7 @@ import { lookup } from 'node:dns';
 import { isIP } from 'node:net';
 
 import { PatchbayError } from '@patchbay/protocols';
-import { Agent, fetch as undiciFetch } from 'undici';
+import { Agent, type Dispatcher, fetch as undiciFetch } from 'undici';
 
 import type { HttpRequests } from './http-carrier.ts';
 import type { AllowAddress } from './public-address.ts';
@@ -11,7 +11,9 @@ import type { AllowAddress } from './public-address.ts';
  * A `fetch` that connects only to addresses that are allowed. A name is looked up once for each socket, and the socket goes
  * to the address that was looked at: a name that means something else a moment later changes nothing.
  */
-export function checkedFetch(allow: AllowAddress): Pick<HttpRequests, 'fetch' | 'close'> {
+export function checkedFetch(allow: AllowAddress): Pick<HttpRequests, 'fetch' | 'close'> & {
+  readonly dispatcher: Dispatcher;
+} {
   const agent = new Agent({
     // How long something may take is decided by whoever asks.
     headersTimeout: 0,
@@ -37,7 +39,7 @@ export function checkedFetch(allow: AllowAddress): Pick<HttpRequests, 'fetch' | 
     const options = { ...init, dispatcher: agent } as Parameters<typeof undiciFetch>[1];
     return (await undiciFetch(input as string | URL, options)) as unknown as Response;
   };
-  return { fetch, close: () => agent.destroy() };
+  return { fetch, dispatcher: agent, close: () => agent.destroy() };
 }
 
 function notAllowed(host: string, address: string): PatchbayError {

@@ -1,6 +1,8 @@
 import { PatchbayError, type HttpServerConfig } from '@patchbay/protocols';
 
 import type { Carrier, CarrierEvents } from '../carrier.ts';
+import { postOverHttp } from '../own/post-over-http.ts';
+import type { Send } from '../own/send.ts';
 import { within } from '../pause.ts';
 import { limited } from './limited.ts';
 import { lossAwareHttp } from './loss-aware-http.ts';
@@ -40,6 +42,8 @@ export function httpUrl(text: string): URL {
 export interface HttpRequests {
   readonly headers: Readonly<Record<string, string>>;
   readonly fetch: typeof globalThis.fetch;
+  /** How calls are sent that go without `fetch`. Not where the program has a `fetch` of its own. */
+  readonly send?: Send | undefined;
   /** Longest message, in bytes. */
   readonly maxBytes: number;
   /** Ends the sockets that it opened. */
@@ -68,8 +72,13 @@ function streamableCarrier(
 ): Carrier {
   const transport = lossAwareHttp(sdk, url, { ...requests, onDeaf, onGap });
   let retired = false;
+  const { send, headers, maxBytes } = requests;
   return {
     transport,
+    own: send && {
+      post: postOverHttp(sdk, transport, { url, headers, maxBytes, send }),
+      hasStreams: true,
+    },
     get hasSession() {
       return transport.sessionId !== undefined;
     },

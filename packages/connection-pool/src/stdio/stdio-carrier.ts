@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import type { StdioServerConfig } from '@patchbay/protocols';
 
 import type { Carrier, CarrierEvents } from '../carrier.ts';
+import { postOver } from '../own/own-calls.ts';
 import { ExitGuard } from './exit-guard.ts';
 import { StdioTransport } from './stdio-transport.ts';
 
@@ -36,8 +37,10 @@ export function stdioCarrier(
     children.push(child);
     guard.add(child);
   };
+  const carried = transport as Carrier['transport'];
   return {
-    transport: transport as Carrier['transport'],
+    transport: carried,
+    own: { post: postOver(carried), hasStreams: false },
     get pid() {
       return transport.pid ?? undefined;
     },
