@@ -11,7 +11,7 @@ import { join } from 'node:path';
  */
 
 /** Folders that hold a README, or a whole tree of pages. */
-const PARENTS = ['.', 'packages', 'apps', 'docs', 'docs/decisions', 'docs/programs'];
+const PARENTS = ['.', 'packages', 'apps', 'examples', 'docs', 'docs/guides', 'docs/reference', 'docs/decisions', 'docs/programs'];
 
 /**
  * The Markdown files whose code has to compile: every page at the root and in `docs`, and the README of every folder.
