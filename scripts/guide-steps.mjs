@@ -1,6 +1,6 @@
 // @ts-check
 // The steps of a guide, in order: what its reader runs and writes. Run as a script it copies the files of
-// examples/openapi into docs/guides/write-a-capability.md.
+// examples into the guides that show them.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,6 +8,9 @@ import { fileURLToPath } from 'node:url';
 import { root } from './consumer-project.mjs';
 
 export const GUIDE = 'docs/guides/write-a-capability.md';
+
+/** Guides that show files of examples. */
+export const GUIDES = [GUIDE, 'docs/guides/write-an-adapter.md'];
 
 /**
  * @typedef {{ kind: 'run', text: string } | { kind: 'write' | 'change', file: string, text: string }} Step
@@ -56,6 +59,8 @@ export function withExample(markdown) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const path = join(root, GUIDE);
-  writeFileSync(path, withExample(readFileSync(path, 'utf8')));
+  for (const guide of GUIDES) {
+    const path = join(root, guide);
+    writeFileSync(path, withExample(readFileSync(path, 'utf8')));
+  }
 }

@@ -3,11 +3,14 @@ import { join } from 'node:path';
 
 import { expect, it } from 'vitest';
 
-import { GUIDE, withExample } from '../scripts/guide-steps.mjs';
+import { GUIDES, withExample } from '../scripts/guide-steps.mjs';
 import { root } from './workspace.ts';
 
-it('the guide shows the files of examples/openapi as they are (node scripts/guide-steps.mjs)', () => {
-  const guide = readFileSync(join(root, GUIDE), 'utf8');
-  expect(guide).toContain('class OpenApi');
-  expect(guide).toBe(withExample(guide));
-});
+it.each(GUIDES)(
+  '%s shows the files of examples as they are (node scripts/guide-steps.mjs)',
+  (file) => {
+    const guide = readFileSync(join(root, file), 'utf8');
+    expect(guide).toContain('```ts file=');
+    expect(guide).toBe(withExample(guide));
+  },
+);
