@@ -5,7 +5,7 @@ const conditions = ['@patchbay/source'];
 const resolve = { conditions };
 const ssr = { resolve: { conditions, externalConditions: conditions } };
 
-const folders = ['packages/*', 'apps/*', 'bench', 'docs', '.'];
+const folders = ['packages/*', 'apps/*', 'examples/*', 'bench', 'docs', '.'];
 /** Tests that change what modules see while they are loaded. */
 const ALONE = '**/*.alone.test.ts';
 

@@ -49,7 +49,9 @@ export default defineConfig({
         ssr,
         test: {
           name: 'long',
-          include: ['{packages/*,apps/*,docs,.}/test/**/*.long.test.ts'],
+          include: ['packages/*', 'apps/*', 'docs', '.'].map(
+            (at) => `${at}/test/**/*.long.test.ts`,
+          ),
           testTimeout: 600_000,
           hookTimeout: 600_000,
           fileParallelism: false,

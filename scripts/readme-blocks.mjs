@@ -8,10 +8,21 @@ import { join } from 'node:path';
  * @property {string} file The Markdown file, from the root of the repository.
  * @property {number} line The line of the file that holds the first line of the code, from 1.
  * @property {string} code
+ * @property {boolean} run Whether it is marked as a whole program: ```ts run.
  */
 
 /** Folders that hold a README, or a whole tree of pages. */
-const PARENTS = ['.', 'packages', 'apps', 'docs', 'docs/decisions', 'docs/programs'];
+const PARENTS = [
+  '.',
+  'packages',
+  'apps',
+  'examples',
+  'docs',
+  'docs/guides',
+  'docs/reference',
+  'docs/decisions',
+  'docs/programs',
+];
 
 /**
  * The Markdown files whose code has to compile: every page at the root and in `docs`, and the README of every folder.
@@ -41,16 +52,20 @@ export function readmes(root) {
 export function blocksOf(root, file) {
   /** @type {Block[]} */
   const blocks = [];
-  /** @type {{ fence: string, indent: number, line: number, code: string[], ts: boolean } | undefined} */
+  /** @type {{ fence: string, indent: number, line: number, code: string[], ts: boolean, run: boolean } | undefined} */
   let open;
   for (const [index, line] of readFileSync(join(root, file), 'utf8').split(/\r?\n/).entries()) {
-    const [, indent = '', fence, info = ''] = /^(\s*)(`{3,}|~{3,})\s*(\S*)/.exec(line) ?? [];
+    const [, indent = '', fence, info = '', meta = ''] =
+      /^(\s*)(`{3,}|~{3,})\s*(\S*)\s*(.*)/.exec(line) ?? [];
     if (open === undefined) {
       if (fence === undefined) continue;
-      const ts = ['ts', 'typescript', 'mts'].includes(info);
-      open = { fence, indent: indent.length, line: index + 2, code: [], ts };
+      // What is a file of an example is compiled there.
+      const ts = ['ts', 'typescript', 'mts'].includes(info) && !meta.includes('file=');
+      const run = meta.trim() === 'run';
+      open = { fence, indent: indent.length, line: index + 2, code: [], ts, run };
     } else if (fence?.startsWith(open.fence) && info === '') {
-      if (open.ts) blocks.push({ file, line: open.line, code: `${open.code.join('\n')}\n` });
+      const { ts, line: first, run } = open;
+      if (ts) blocks.push({ file, line: first, code: `${open.code.join('\n')}\n`, run });
       open = undefined;
     } else {
       open.code.push(line.slice(Math.min(open.indent, /^\s*/.exec(line)?.[0].length ?? 0)));

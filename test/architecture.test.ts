@@ -275,7 +275,7 @@ it(`${scoped(WITHOUT_IMPORTS)} imports nothing but its own files`, () => {
 
 describe('the repository', () => {
   it('keeps apps and bench private', () => {
-    const apps = [...packagesIn('apps'), ...packagesIn('.')];
+    const apps = [...packagesIn('apps'), ...packagesIn('examples'), ...packagesIn('.')];
     expect(
       apps.filter(({ manifest }) => manifest.private !== true).map(({ folder }) => folder),
     ).toEqual([]);

@@ -1,0 +1,1 @@
+export { OpenApi, type OpenApiOptions } from './openapi.ts';

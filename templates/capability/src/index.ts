@@ -1,0 +1,6 @@
+export {
+  CapabilityName,
+  type Action,
+  type CapabilityNameBackend,
+  type CapabilityNameOptions,
+} from './capability-name.ts';
