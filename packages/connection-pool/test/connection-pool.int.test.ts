@@ -293,20 +293,20 @@ describe.concurrent('every call ends', () => {
 
   it('when it has no answer in time; a sign of life extends it, up to a maximum', async () => {
     await using pool = new ConnectionPool();
-    const client = await open(pool, { ...raw(), timeouts: { callMaxMs: 400 } });
+    const client = await open(pool, { ...raw(), timeouts: { callMaxMs: 1_200 } });
     await expect(client.callTool('never', {}, { timeoutMs: 50 })).rejects.toMatchObject({
       code: 'timeout',
     });
     const progress: number[] = [];
     const slow = client.callTool(
       'slow',
-      { ms: 240, progress: true },
-      { timeoutMs: 150, onProgress: (p) => progress.push(p.progress) },
+      { ms: 600, progress: true },
+      { timeoutMs: 400, onProgress: (p) => progress.push(p.progress) },
     );
     expect(textOf(await slow)).toBe('slow');
     expect(progress.length).toBeGreaterThan(1);
     await expect(
-      client.callTool('slow', { ms: 2_000, progress: true }, { timeoutMs: 2_000 }),
+      client.callTool('slow', { ms: 20_000, progress: true }, { timeoutMs: 20_000 }),
     ).rejects.toMatchObject({ code: 'timeout' });
     expect(textOf(await client.callTool('echo', { text: 'still here' }))).toBe('still here');
   });
