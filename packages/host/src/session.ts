@@ -137,7 +137,12 @@ export class Sessions {
     const { registry } = this.#host;
     const { id } = entry;
     const who = identity === undefined ? {} : { identity };
-    const state = registry.state({ session: id });
+    let last = registry.state({ session: id });
+    /** Of now; of a session that has ended what it was in the end. */
+    const stateNow = () => {
+      if (this.#entries.get(id) === entry) last = registry.state({ session: id });
+      return last;
+    };
     let closed = false;
     const close = async () => {
       if (closed) return;
@@ -148,8 +153,10 @@ export class Sessions {
     return {
       id,
       identity,
-      state,
-      snapshot: () => state.snapshot(),
+      get state() {
+        return stateNow();
+      },
+      snapshot: () => stateNow().snapshot(),
       view: (options = {}) => registry.view({ session: id }, { ...options, ...who }),
       agent: (name) => entry.agents.named(name),
       close,
