@@ -2,6 +2,7 @@ export { createArgumentValidator, type ArgumentValidatorOptions } from './argume
 export { planCommand, type CommandOptions, type PlannedMessage } from './command-prompt.ts';
 export { errorText } from './error-text.ts';
 export { instructionText, type InstructionText } from './instruction-text.ts';
+export { saidIn } from './is-said.ts';
 export { createProblemReport, type ProblemReport } from './problem-report.ts';
 export {
   createProviderSchemas,

@@ -1,3 +1,4 @@
+import { saidIn } from '@patchbay/adapter-kit';
 import type { ExtensionView, Tool as PatchbayTool, TurnView } from '@patchbay/protocols';
 import type { ModelMessage, ToolSet } from 'ai';
 
@@ -84,7 +85,9 @@ export class Run {
     const messages = own.messages ?? options.messages;
 
     this.#userText = userText(messages) ?? this.#userText;
-    const step = await this.#begin().prepare();
+    const step = await this.#begin().prepare({
+      isSaid: saidIn(messages.map(({ content }) => content)),
+    });
     const allowed = own.activeTools ?? activeTools;
     const names = live
       .offer(this.#make(step.tools))

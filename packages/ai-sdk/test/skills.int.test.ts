@@ -74,6 +74,48 @@ describe.each(MAJORS)('skills in a run of ai $major', (major) => {
     });
   });
 
+  it('an activated skill is said again where the conversation has lost its text, and only there', async () => {
+    const { registry } = await board();
+    const view = registry.view({ session: 's' });
+    const said = (seen: (typeof run)['seen']) =>
+      seen.map((step) => JSON.stringify(systemTexts(step)).includes('Never delete.'));
+    const run = scripted(major, [
+      [call('1', 'activate_skill', { name: 'careful' })],
+      [call('2', 't__look')],
+      [text('done')],
+    ]);
+    const agent = new major.ai.ToolLoopAgent({ model: run.model, ...aiSdk(view) });
+    const { response, steps } = await agent.generate({ prompt: 'go' });
+    expect(said(run.seen)).toEqual([false, false, false]);
+
+    // 6 gives the messages of all steps, 7 those of the last one.
+    const answered =
+      response.messages.length > 1
+        ? response.messages
+        : steps.flatMap((step) => step.response.messages);
+    const history = [{ role: 'user' as const, content: 'go' }, ...answered];
+    for (const [messages, again] of [
+      [history, false],
+      [[{ role: 'user' as const, content: 'A summary: they did something.' }], true],
+    ] as const) {
+      const next = scripted(major, [[call('3', 't__look')], [text('done')]]);
+      await new major.ai.ToolLoopAgent({ model: next.model, ...aiSdk(view) }).generate({
+        messages: [...messages, { role: 'user', content: 'go on' }],
+      });
+      expect(said(next.seen)).toEqual([again, again]);
+    }
+
+    // Shortened in the middle of a run.
+    const short = scripted(major, [[call('4', 't__look')], [text('done')]]);
+    await new major.ai.ToolLoopAgent({
+      model: short.model,
+      ...aiSdk(view),
+      prepareStep: ({ stepNumber, messages }) =>
+        stepNumber === 0 ? {} : { messages: messages.slice(-2) },
+    }).generate({ messages: [...history, { role: 'user', content: 'go on' }] });
+    expect(said(short.seen)).toEqual([false, true]);
+  });
+
   it('a skill that joins during a run is in the catalogue of the next step', async () => {
     const { registry, skill } = await board();
     const { model, seen } = scripted(major, async (_given, step) => {

@@ -1,6 +1,6 @@
 import type { BaseMessage, SystemMessage } from '@langchain/core/messages';
 import type { ClientTool, ServerTool } from '@langchain/core/tools';
-import { instructionText, type ProblemReport } from '@patchbay/adapter-kit';
+import { instructionText, saidIn, type ProblemReport } from '@patchbay/adapter-kit';
 import type { ExtensionView, Problem, Tool } from '@patchbay/protocols';
 
 import type { FaceOf } from './face-tool.ts';
@@ -39,7 +39,10 @@ export async function modelRequest<R extends ShapedRequest>(
   const { signal } = request.runtime;
   const [kind, step] = await Promise.all([
     providerKind(model),
-    turnOfRun(request, view).prepare(signal === undefined ? {} : { signal }),
+    turnOfRun(request, view).prepare({
+      isSaid: saidIn(messages.map(({ content }) => content)),
+      ...(signal === undefined ? {} : { signal }),
+    }),
   ]);
   const taken = new Set(tools.map(nameOf));
   const faces: ClientTool[] = [];

@@ -1,5 +1,6 @@
 import { langchain } from '@patchbay/langchain';
 import { ExtensionRegistry } from '@patchbay/registry';
+import { memorySkills, SkillManagerCapability } from '@patchbay/skills';
 import {
   AIMessage,
   ClearToolUsesEdit,
@@ -25,6 +26,8 @@ import {
 } from './shipped-middleware.ts';
 
 /** Where LangChain's own middlewares belong beside this one, as the README says. */
+const A_CALL = { name: 'c__a', args: {} };
+
 describe('the place in the list', () => {
   it('llmToolSelector after ours selects among our tools, before ours it does not see them', async () => {
     await using registry = new ExtensionRegistry();
@@ -170,4 +173,47 @@ describe('the place in the list', () => {
       expect(outcomes(result)).toContain('success:a ran');
     },
   );
+
+  it('an activated skill is said again once its text was summarized away, and not before', async () => {
+    await using registry = new ExtensionRegistry();
+    registry.register(capability('c', { a: () => 'a ran' }));
+    registry.register(
+      memorySkills({
+        id: 'mine',
+        skills: [{ name: 'careful', description: 'About care.', body: 'Never delete.' }],
+      }),
+    );
+    registry.register(new SkillManagerCapability());
+    const lc = langchain(registry.view({ session: 's' }));
+    const summarizer = fakeModel();
+    for (let at = 0; at < 9; at++) summarizer.respond(new AIMessage('SUMMARY'));
+    // A scripted model repeats in its answers what it was given: here it says nothing.
+    const calls = [{ name: 'activate_skill', args: { name: 'careful' } }, A_CALL, A_CALL];
+    const model = fakeModel();
+    for (const [at, call] of calls.entries()) {
+      const tool_calls = [{ ...call, id: String(at), type: 'tool_call' as const }];
+      model.respond(new AIMessage({ content: '', tool_calls }));
+    }
+    model.respond(new AIMessage('done'));
+    await createAgent({
+      model,
+      middleware: [
+        summarization({ model: summarizer, trigger: { messages: 6 }, keep: { messages: 2 } }),
+        ...lc.middleware,
+      ],
+    }).invoke(ask());
+    expect(summarizer.calls.length).toBeGreaterThan(0);
+    const told = model.calls.map(({ messages }) => {
+      const [system, ...others] = messages.map(({ content }) =>
+        JSON.stringify(content).includes('Never delete.'),
+      );
+      return [system, others.includes(true)];
+    });
+    expect(told).toEqual([
+      [false, false],
+      [false, true],
+      [false, true],
+      [true, false],
+    ]);
+  });
 });

@@ -114,6 +114,11 @@ export interface TurnContext extends CompileContext {
   readonly turnId: string;
   /** The newest text of the user; absent where the adapter knows none. */
   readonly userText?: string | undefined;
+  /**
+   * Whether the conversation that the model is given has this text: after a compaction it may be gone. Absent where the
+   * adapter cannot tell: then what was said once counts as said.
+   */
+  readonly isSaid?: ((text: string) => boolean) | undefined;
 }
 
 /** What a capability adds to the next model request. */

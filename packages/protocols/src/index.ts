@@ -147,5 +147,6 @@ export type {
   ResourceView,
   TurnInput,
   TurnStep,
+  PrepareInput,
   TurnView,
 } from './view.ts';

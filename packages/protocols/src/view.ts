@@ -117,7 +117,7 @@ export interface TurnView {
   readonly turnId: string;
   readonly scope: Scope;
   /** Before each model request. Waits at most the registry's `compileDeadlineMs` for sources that are new. */
-  prepare(input?: { readonly userText?: string; readonly signal?: AbortSignal }): Promise<TurnStep>;
+  prepare(input?: PrepareInput): Promise<TurnStep>;
   /** What the last `prepare` gave. */
   current(): TurnStep | undefined;
   /** Against the newest state: a tool that is gone, or hidden in this turn, is refused. Needs no `this`. */
@@ -130,6 +130,14 @@ export interface TurnView {
    */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** What is known about the model request that a turn prepares. */
+export interface PrepareInput {
+  readonly userText?: string;
+  readonly signal?: AbortSignal;
+  /** See {@link TurnContext.isSaid}. */
+  readonly isSaid?: (text: string) => boolean;
 }
 
 /** Everything readable at one scope: skills and resources, by URI. (RFC-0051 "ResourceSourceAdapter") */

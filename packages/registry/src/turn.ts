@@ -10,6 +10,7 @@ import {
   type TurnContext,
   type TurnContribution,
   type TurnInput,
+  type PrepareInput,
   type TurnStep,
   type TurnView,
 } from '@patchbay/protocols';
@@ -85,18 +86,13 @@ export class Turn implements TurnView {
     return this.#step;
   }
 
-  async prepare(
-    input: { readonly userText?: string; readonly signal?: AbortSignal } = {},
-  ): Promise<TurnStep> {
+  async prepare(input: PrepareInput = {}): Promise<TurnStep> {
     return this.#while(
       async () => (await waitFor(this.#prepare(input), Infinity, this.#life)) as TurnStep,
     );
   }
 
-  async #prepare(input: {
-    readonly userText?: string;
-    readonly signal?: AbortSignal;
-  }): Promise<TurnStep> {
+  async #prepare(input: PrepareInput): Promise<TurnStep> {
     if (input.userText !== undefined) this.#userText = input.userText;
     const wait = {
       deadlineMs: this.#host.compileDeadlineMs,
@@ -104,7 +100,7 @@ export class Turn implements TurnView {
     };
     const compiled = await this.#host.compilerFor(this.turnId).compile(wait);
     const problems: Problem[] = [];
-    const contributions = await this.#contributions(problems, input.signal);
+    const contributions = await this.#contributions(problems, input);
     const hidden = contributions.flatMap(({ hide }) => hide ?? []);
     this.#hidden = hidden;
     const added = contributions.flatMap(({ instructions }) => instructions ?? []);
@@ -195,7 +191,7 @@ export class Turn implements TurnView {
 
   async #contributions(
     problems: Problem[],
-    signal: AbortSignal | undefined,
+    input: PrepareInput,
   ): Promise<readonly TurnContribution[]> {
     const asked = this.#host
       .visible(this.#viewer.scope)
@@ -203,25 +199,29 @@ export class Turn implements TurnView {
     const answers = await Promise.all(
       asked.map(async (registration) => {
         try {
-          return await this.#askOne(registration, problems, signal);
+          return await this.#askOne(registration, problems, input);
         } catch (error) {
           problems.push(problemFrom(registration.id, error));
           return undefined;
         }
       }),
     );
-    signal?.throwIfAborted();
+    input.signal?.throwIfAborted();
     return answers.filter((answer) => answer !== undefined);
   }
 
   async #askOne(
     registration: Registration,
     problems: Problem[],
-    signal: AbortSignal | undefined,
+    { signal, isSaid }: PrepareInput,
   ): Promise<TurnContribution | undefined> {
     const until = untilAnyOf(signal, this.#life);
     const peers = this.#host.peers({ viewer: this.#viewer, asking: [registration] });
-    const context = new TrackedTurn(this.#viewer, peers, until.signal, this.turnId, this.#userText);
+    const context = new TrackedTurn(this.#viewer, peers, until.signal, {
+      turnId: this.turnId,
+      userText: this.#userText,
+      isSaid,
+    });
     const ms = this.#host.compileDeadlineMs;
     try {
       const asked = registration.capability.prepareTurn!(context);
@@ -282,16 +282,17 @@ export class Turn implements TurnView {
 class TrackedTurn extends TrackedContext implements TurnContext {
   readonly turnId: string;
   readonly userText: string | undefined;
+  readonly isSaid: TurnContext['isSaid'];
 
   constructor(
     viewer: Viewer,
     peers: ReturnType<TurnHost['peers']>,
     signal: AbortSignal,
-    turnId: string,
-    userText: string | undefined,
+    about: Pick<TurnContext, 'turnId' | 'userText' | 'isSaid'>,
   ) {
     super(viewer, peers, signal);
-    this.turnId = turnId;
-    this.userText = userText;
+    this.turnId = about.turnId;
+    this.userText = about.userText;
+    this.isSaid = about.isSaid;
   }
 }

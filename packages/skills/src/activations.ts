@@ -10,6 +10,8 @@ export interface SkillReference {
 export interface Activation extends SkillReference {
   /** Of the text that is in the conversation; absent where none is. */
   readonly digest?: string;
+  /** How that text begins: where it is not found, it is in the conversation no more. */
+  readonly opening?: string;
   readonly by: ActiveSkill['by'];
   /** A server serves it. */
   readonly served?: ServedActivation;
@@ -26,6 +28,11 @@ export interface ServedActivation {
   /** It consists of something else by now: it is not in force any more, but its old text is in the conversation. */
   readonly changed?: true;
 }
+
+const OPENING = 200;
+
+/** What tells a text from others. */
+export const openingOf = (text: string): string => text.slice(0, OPENING);
 
 /** For whom a skill is put in force. */
 export interface ActivationOptions {
@@ -110,11 +117,12 @@ export class Activations {
   }
 
   #store(all: readonly Activation[]): void {
-    const plain = all.map(({ source, uri, by, digest, served }) => ({
+    const plain = all.map(({ source, uri, by, digest, opening, served }) => ({
       source,
       uri,
       by,
       ...(digest === undefined ? {} : { digest }),
+      ...(opening === undefined ? {} : { opening }),
       ...(served === undefined ? {} : { served: { ...served } }),
     }));
     this.#state.set(this.#key, plain.length === 0 ? undefined : plain);
@@ -126,12 +134,13 @@ const isSame = (a: SkillReference, b: SkillReference): boolean =>
 
 function isActivation(value: unknown): value is Activation & Json {
   if (typeof value !== 'object' || value === null) return false;
-  const { source, uri, digest, by, served } = value as Record<string, unknown>;
+  const { source, uri, digest, opening, by, served } = value as Record<string, unknown>;
   return (
     typeof source === 'string' &&
     typeof uri === 'string' &&
     typeof by === 'string' &&
     (digest === undefined || typeof digest === 'string') &&
+    (opening === undefined || typeof opening === 'string') &&
     (served === undefined || isServed(served))
   );
 }

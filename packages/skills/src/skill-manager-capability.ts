@@ -22,7 +22,7 @@ import {
   type TrustPolicy,
 } from '@patchbay/protocols';
 
-import { Activations, type Activation, type SkillReference } from './activations.ts';
+import { Activations, openingOf, type Activation, type SkillReference } from './activations.ts';
 import { catalogueOf, inline } from './catalogue.ts';
 import { Consents, consentTo, needsConsent } from './consents.ts';
 import { EmbeddedServers, neededProblems, serverProblems } from './embedded-servers.ts';
@@ -241,8 +241,9 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
     context.signal.throwIfAborted();
     const { content } = this.#consents.asked(found.skill);
     const served = servedActivation(found, content);
-    activations.set({ source, uri: entry.uri, digest, by: 'user', ...served });
     const text = skillCommandText(found.name, skill, args);
+    const opening = openingOf(text);
+    activations.set({ source, uri: entry.uri, digest, opening, by: 'user', ...served });
     return { messages: [{ role: 'user', content: [{ type: 'text', text }] }] };
   }
 
@@ -310,7 +311,7 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
       const text = skillContent(name, open);
       // What a server makes anew each time is not said anew each time.
       const same = activation?.digest === digest || entry.served !== undefined;
-      const said = (by === 'model' || by === 'user') && same;
+      const said = (by === 'model' || by === 'user') && same && isStillSaid(activation, turn);
       return {
         instructions: [
           ...(said ? [] : [text]),
@@ -326,6 +327,10 @@ export class SkillManagerCapability implements Capability, CommandResource, Chan
     }
   }
 }
+
+/** A conversation may have been shortened since. */
+const isStillSaid = (activation: Activation | undefined, { isSaid }: TurnContext): boolean =>
+  activation?.opening === undefined || isSaid === undefined || isSaid(activation.opening);
 
 /** What a model has to know while servers of a skill are away. */
 function missingText(name: string, missing: readonly string[] = []): readonly string[] {

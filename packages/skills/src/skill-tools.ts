@@ -9,7 +9,7 @@ import {
   type ToolResult,
 } from '@patchbay/protocols';
 
-import type { Activations } from './activations.ts';
+import { openingOf, type Activations } from './activations.ts';
 import { clip, oneLine, withoutMarkup } from './catalogue.ts';
 import { findSkill, nearNames, type NamedSkill } from './named-skills.ts';
 import {
@@ -124,8 +124,17 @@ async function activate(
   }
   // A model that was interrupted has not read it.
   signal?.throwIfAborted();
-  activations.set({ ...reference, digest, by: 'model', ...servedActivation(found, content) });
-  return textResult(skillContent(await nameNow(found, context), skill));
+  const activation = {
+    ...reference,
+    digest,
+    by: 'model' as const,
+    ...servedActivation(found, content),
+  };
+  activations.set(activation);
+  // Its name is that among all others, of which it is one now.
+  const text = skillContent(await nameNow(found, context), skill);
+  activations.set({ ...activation, opening: openingOf(text) });
+  return textResult(text);
 }
 
 /** A skill that is in no list, by its address; where several servers have that address, nobody knows which is meant. */
