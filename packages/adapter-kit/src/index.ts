@@ -13,4 +13,5 @@ export {
 } from './provider-schema.ts';
 export { planResult, type PlannedMedia, type PlanOptions, type ResultPlan } from './result-plan.ts';
 export { withoutStrictNulls } from './strict-schema.ts';
+export { isDeferrable, tooManyTools, TOOL_LIMIT } from './tool-limit.ts';
 export { createToolValidator, type ToolValidator } from './tool-validator.ts';

@@ -2,6 +2,9 @@ import {
   createProviderSchemas,
   createProblemReport,
   createToolValidator,
+  isDeferrable,
+  TOOL_LIMIT,
+  tooManyTools,
   type PlanOptions,
 } from '@patchbay/adapter-kit';
 import type {
@@ -32,6 +35,11 @@ export interface AiSdkOptions extends PlanOptions {
   readonly strict?: boolean;
   /** Signs of life of a running call become preliminary tool results. Default: false. */
   readonly progress?: boolean;
+  /**
+   * Where a view has more tools than this, they are deferred: a model finds them with the `toolSearch()` of ai 7, which the
+   * program has to give as one of its tools. Without it, and in 6, a problem says so. Default 128.
+   */
+  readonly deferAbove?: number;
   /** Answers to what a server asks in the middle of a call, instead of the pool's. Only what those answer is asked at all. */
   readonly handlers?: ServerRequestHandlers;
   /** Default: a warning of the process. */
@@ -65,6 +73,7 @@ export function aiSdk(view: ExtensionView, options: AiSdkOptions = {}): AiSdkExt
   /** By the array that it hands to `execute` after that step. */
   const byMessages = new WeakMap<object, Run>();
   const made = new WeakMap<PatchbayTool, ToolSet[string]>();
+  const deferred = new WeakMap<object, ToolSet[string]>();
   const ours = new WeakSet<object>();
 
   /** Outside of a step that we prepared (a call that was approved meanwhile): a turn for this alone. */
@@ -111,8 +120,29 @@ export function aiSdk(view: ExtensionView, options: AiSdkOptions = {}): AiSdkExt
     },
   };
 
-  const make = (tools: readonly PatchbayTool[]): ToolSet => {
+  const { deferAbove = TOOL_LIMIT } = options;
+  /** The same object for the same tool: what is made of it is kept by it. */
+  const deferring = (one: ToolSet[string]): ToolSet[string] => {
+    let later = deferred.get(one);
+    if (later === undefined) {
+      // A field of 7, which 6 does not look at.
+      later = { ...one, deferLoading: true } as ToolSet[string];
+      deferred.set(one, later);
+      ours.add(later);
+    }
+    return later;
+  };
+
+  const make = (tools: readonly PatchbayTool[], canSearch = false): ToolSet => {
     const set: ToolSet = {};
+    const isMany = tools.length > deferAbove;
+    const defers = isMany && major.isSeven && canSearch;
+    if (isMany && !defers) {
+      const remedy = major.isSeven
+        ? 'Give `search: toolSearch()` of ai as one of the tools, so that they are found when they are needed'
+        : 'In ai 7 they can be deferred';
+      report(tooManyTools(deferAbove, remedy));
+    }
     for (const tool of tools) {
       let one = made.get(tool);
       if (one === undefined) {
@@ -120,7 +150,7 @@ export function aiSdk(view: ExtensionView, options: AiSdkOptions = {}): AiSdkExt
         made.set(tool, one);
         ours.add(one);
       }
-      set[tool.definition.name] = one;
+      set[tool.definition.name] = defers && isDeferrable(tool) ? deferring(one) : one;
     }
     shared.learn(set);
     return set;

@@ -1,5 +1,7 @@
 import type { ToolSet } from 'ai';
 
+/** Marks what `toolSearch()` of ai makes; only types are taken from a peer. */
+const SEARCH = Symbol.for('vercel.ai.toolSearch');
 /** Beyond this many, tools that are not offered now are forgotten. */
 const MAX_KNOWN = 1000;
 
@@ -22,6 +24,11 @@ export class LiveTools {
     this.#onClash = onClash;
     this.#known = known;
     this.#write();
+  }
+
+  /** Whether the program has the tool with which models of 7 find deferred ones. */
+  get canSearch(): boolean {
+    return Object.values(this.#own).some((tool) => SEARCH in tool);
   }
 
   /** Without the program's own. */

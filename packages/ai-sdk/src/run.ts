@@ -43,7 +43,7 @@ interface OwnSettings extends StepSettings {
 export class Run {
   readonly #view: ExtensionView;
   readonly #start: RunStart;
-  readonly #make: (tools: readonly PatchbayTool[]) => ToolSet;
+  readonly #make: (tools: readonly PatchbayTool[], canSearch: boolean) => ToolSet;
   readonly #turnId: string = globalThis.crypto.randomUUID();
   #userText: string | undefined;
   /** The program's own instructions in force: in 7 an override carries forward, ours must not. */
@@ -52,7 +52,7 @@ export class Run {
   constructor(
     view: ExtensionView,
     start: RunStart,
-    make: (tools: readonly PatchbayTool[]) => ToolSet,
+    make: (tools: readonly PatchbayTool[], canSearch: boolean) => ToolSet,
   ) {
     this.#view = view;
     this.#start = start;
@@ -90,7 +90,7 @@ export class Run {
     });
     const allowed = own.activeTools ?? activeTools;
     const names = live
-      .offer(this.#make(step.tools))
+      .offer(this.#make(step.tools, live.canSearch))
       .filter((name) => allowed === undefined || allowed.includes(name));
     const settings = { ...own, activeTools: names };
     const ours = systemMessages(step.instructions);

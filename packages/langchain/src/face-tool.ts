@@ -7,7 +7,12 @@ import {
 import type { Tool, ToolDefinition } from '@patchbay/protocols';
 
 /** What a model sees of a tool: name, description, and a schema that its provider takes. */
-export type FaceOf = (tool: Tool, providerKind: string) => DynamicStructuredTool;
+export type FaceOf = (
+  tool: Tool,
+  providerKind: string,
+  /** The provider's own tool search shows it when it is wanted. */
+  isDeferred?: boolean,
+) => DynamicStructuredTool;
 
 /** What every known provider takes: no references, and no `const`, which Google's package drops. */
 export const PORTABLE: ProviderSchemaOptions = { references: 'inline', constAsEnum: true };
@@ -17,13 +22,15 @@ export const PORTABLE: ProviderSchemaOptions = { references: 'inline', constAsEn
  * package refuses a whole request for one reference; the others send schemas as they are.
  */
 export function makeFaces(report: ProblemReport): FaceOf {
-  const caches = { asWritten: new Faces(), portable: new Faces() };
-  return (tool, kind) => {
+  const makeCaches = () => ({ asWritten: new Faces(), portable: new Faces() });
+  const [shown, deferred] = [makeCaches(), makeCaches()];
+  return (tool, kind, isDeferred = false) => {
+    const caches = isDeferred ? deferred : shown;
     const isGoogle = kind === 'google' || kind === 'googlegenerativeai';
     const cache = isGoogle ? caches.portable : caches.asWritten;
     const known = cache.get(tool.definition);
     if (known !== undefined) return known;
-    const face = makeFace(tool, isGoogle ? PORTABLE : {}, report);
+    const face = makeFace(tool, isGoogle ? PORTABLE : {}, isDeferred, report);
     cache.set(tool.definition, face);
     return face;
   };
@@ -34,6 +41,7 @@ class Faces extends WeakMap<ToolDefinition, DynamicStructuredTool> {}
 function makeFace(
   tool: Tool,
   options: ProviderSchemaOptions,
+  isDeferred: boolean,
   report: ProblemReport,
 ): DynamicStructuredTool {
   const { name, description = '' } = tool.definition;
@@ -41,6 +49,7 @@ function makeFace(
     name,
     description,
     schema: shownSchema(tool, options, report),
+    ...(isDeferred ? { extras: { defer_loading: true } } : {}),
     func: () => Promise.reject(new Error(`"${name}" is run by the middleware, not by its face.`)),
   });
 }

@@ -27,6 +27,11 @@ export interface LangchainOptions {
    * does without middleware. `throw`: the run ends, as it does beside any other middleware that wraps tool calls.
    */
   readonly ownToolErrors?: 'to-model' | 'throw';
+  /**
+   * Where a view has more tools than this, they carry `extras: { defer_loading: true }`: put `providerToolSearchMiddleware()`
+   * behind ours, which lets a model of Anthropic or OpenAI find them. Default: never; above 128 tools a problem says so.
+   */
+  readonly deferAbove?: number;
   /** Answers to what a server asks in the middle of a call, instead of the pool's. Only what those answer is asked at all. */
   readonly handlers?: ServerRequestHandlers;
   /**
@@ -61,6 +66,7 @@ export function langchain(view: ExtensionView, options: LangchainOptions = {}): 
     report,
     media: options.media ?? 'auto',
     mediaOf: makeMediaOf(options.maxMediaBytes),
+    deferAbove: options.deferAbove,
     ownToolErrors: options.ownToolErrors ?? 'to-model',
     faceOf: makeFaces(report),
     offered: new Set<string>(),

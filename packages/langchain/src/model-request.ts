@@ -1,6 +1,13 @@
 import type { BaseMessage, SystemMessage } from '@langchain/core/messages';
 import type { ClientTool, ServerTool } from '@langchain/core/tools';
-import { instructionText, saidIn, type ProblemReport } from '@patchbay/adapter-kit';
+import {
+  instructionText,
+  isDeferrable,
+  saidIn,
+  TOOL_LIMIT,
+  tooManyTools,
+  type ProblemReport,
+} from '@patchbay/adapter-kit';
 import type { ExtensionView, Problem, Tool } from '@patchbay/protocols';
 
 import type { FaceOf } from './face-tool.ts';
@@ -18,6 +25,8 @@ export interface ModelRequestSettings {
   readonly faceOf: FaceOf;
   readonly mediaOf: MediaOf;
   readonly report: ProblemReport;
+  /** With more tools than this, they carry `defer_loading`. */
+  readonly deferAbove?: number | undefined;
   /** Every name that was ever offered. */
   readonly offered: Set<string>;
 }
@@ -33,8 +42,9 @@ export interface ShapedRequest extends RunHook {
 /** The request of one model call, from one snapshot of the view. */
 export async function modelRequest<R extends ShapedRequest>(
   request: R,
-  { view, media, mediaOf, faceOf, report, offered }: ModelRequestSettings,
+  settings: ModelRequestSettings,
 ): Promise<R> {
+  const { view, media, mediaOf, faceOf, report, offered } = settings;
   const { model, messages, tools, systemMessage } = request;
   const { signal } = request.runtime;
   const [kind, step] = await Promise.all([
@@ -44,6 +54,10 @@ export async function modelRequest<R extends ShapedRequest>(
       ...(signal === undefined ? {} : { signal }),
     }),
   ]);
+  const { deferAbove = Infinity } = settings;
+  const isMany = step.tools.length > Math.min(deferAbove, TOOL_LIMIT);
+  const defers = step.tools.length > deferAbove;
+  if (isMany && !defers) report(tooManyTools(TOOL_LIMIT, REMEDY));
   const taken = new Set(tools.map(nameOf));
   const faces: ClientTool[] = [];
   for (const tool of step.tools) {
@@ -53,7 +67,7 @@ export async function modelRequest<R extends ShapedRequest>(
       continue;
     }
     offered.add(name);
-    faces.push(faceOf(tool, kind));
+    faces.push(faceOf(tool, kind, defers && isDeferrable(tool)));
   }
   const texts = instructionText(step.instructions);
   return {
@@ -63,6 +77,9 @@ export async function modelRequest<R extends ShapedRequest>(
     messages: shapeMessages(messages, mediaPolicy(media, kind), mediaOf),
   };
 }
+
+const REMEDY =
+  'Set `deferAbove` and put `providerToolSearchMiddleware()` of langchain behind this middleware, so that they are found when they are needed';
 
 /** A tool of a provider's own is a plain object, perhaps without a name. */
 function nameOf(tool: ClientTool | ServerTool): unknown {

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 
 import { langchain } from '@patchbay/langchain';
+import type { Problem } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
 import { createAgent, fakeModel, HumanMessage, modelFallbackMiddleware, tool } from 'langchain';
 import { describe, expect, it } from 'vitest';
@@ -77,6 +78,35 @@ describe('the place in the list', () => {
     const deferred = tools.filter(({ defer_loading }) => defer_loading === true);
     expect(deferred.map(({ name }) => name)).toEqual(['c__a']);
     await expect(sent('anthropic', [search, ...lc.middleware], go)).rejects.toThrow('sent nothing');
+  });
+
+  it('of many tools defers those of the view, for the provider to find; without it a problem says that they are many', async () => {
+    await using registry = new ExtensionRegistry();
+    registry.register(
+      capability('c', Object.fromEntries(['a', 'b', 'd'].map((name) => [name, () => name]))),
+    );
+    const problems: Problem[] = [];
+    const onProblem = (problem: Problem) => void problems.push(problem);
+    const go = ask().messages;
+    const deferred = async (deferAbove: number) => {
+      const lc = langchain(registry.view(), { deferAbove, onProblem });
+      const { tools } = (await sent('anthropic', [...lc.middleware, toolSearch()], go)) as {
+        tools: { name: string; defer_loading?: boolean }[];
+      };
+      return tools.filter((one) => one.defer_loading === true).map(({ name }) => name);
+    };
+    expect(await deferred(2)).toEqual(['c__a', 'c__b', 'c__d']);
+    expect(problems).toEqual([]);
+    registry.register(
+      capability(
+        'many',
+        Object.fromEntries(Array.from({ length: 128 }, (_, i) => [`n${i}`, () => 'n'])),
+      ),
+    );
+    await sent('anthropic', langchain(registry.view(), { onProblem }).middleware, go);
+    expect(problems).toMatchObject([
+      { code: 'tool-limit', message: expect.stringContaining('providerToolSearchMiddleware') },
+    ]);
   });
 
   it('of everything that LangChain ships is the one that the README names', async () => {
