@@ -126,7 +126,8 @@ export function aiSdk(view: ExtensionView, options: AiSdkOptions = {}): AiSdkExt
     let later = deferred.get(one);
     if (later === undefined) {
       // A field of 7, which 6 does not look at.
-      later = { ...one, deferLoading: true } as ToolSet[string];
+      const marked: object = { ...one, deferLoading: true };
+      later = marked as ToolSet[string];
       deferred.set(one, later);
       ours.add(later);
     }
