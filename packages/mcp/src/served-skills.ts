@@ -107,7 +107,7 @@ export class ServedSkills {
       ({ items }) => items.find((skill) => skill.uri === uri),
       (error: unknown) => {
         // A list that cannot be read proves nothing about a skill; a server that is not there does.
-        if (isGone(error) || context.signal?.aborted === true) throw error;
+        if (isGone(error) || context.signal.aborted) throw error;
       },
     );
     const found =
