@@ -101,6 +101,7 @@ export interface ServerEntry {
   readonly tools: readonly ToolDefinition[] | undefined;
   readonly include: readonly string[] | undefined;
   readonly exclude: readonly string[] | undefined;
+  readonly dynamicSkills: 'refuse' | 'read' | undefined;
   /** What it wants, for people, as written; absent if nobody has to be asked. */
   readonly asks: readonly string[] | undefined;
   readonly problems: readonly Problem[];
@@ -251,6 +252,7 @@ export async function readServerEntry(
     tools: undefined,
     include: undefined,
     exclude: undefined,
+    dynamicSkills: undefined,
     asks: undefined,
     problems,
   });
