@@ -1,5 +1,6 @@
 import {
   PatchbayError,
+  servesSkills,
   toPatchbayError,
   type CompleteOptions,
   type ContentPart,
@@ -23,13 +24,7 @@ import { isHttp, serverName } from './connection-key.ts';
 import { withDeadline, type DeadlineOptions } from './deadline.ts';
 import { headerParameters } from './http/header-parameters.ts';
 import type { LinkRequest } from './link.ts';
-import {
-  getServedSkill,
-  listServedSkills,
-  readServedSkill,
-  servesSkills,
-  type Ask,
-} from './served-skills.ts';
+import { getServedSkill, listServedSkills, readServedSkill, type Ask } from './served-skills.ts';
 import type { SharedConnection } from './shared-connection.ts';
 import { warning } from './warning.ts';
 import { isObject, text, toPromptMessages, toResourcePart, toToolResult } from './wire-content.ts';
@@ -173,13 +168,13 @@ export class PooledClient implements McpClient {
 
   async listSkills(options: RequestOptions = {}): Promise<Listing<ServedSkill>> {
     await this.#connection.open(options.signal);
-    if (!servesSkills(this.info.capabilities)) return { items: [], problems: [] };
+    if (!servesSkills(this.info)) return { items: [], problems: [] };
     return listServedSkills(this.#pages('skills/list', options), this.#source);
   }
 
   async getSkill(uri: string, options: RequestOptions = {}): Promise<ServedSkill | undefined> {
     await this.#connection.open(options.signal);
-    if (!servesSkills(this.info.capabilities)) return undefined;
+    if (!servesSkills(this.info)) return undefined;
     return getServedSkill(this.#asking(`the skill ${uri}`, options), uri, options.signal);
   }
 

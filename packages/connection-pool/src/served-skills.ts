@@ -17,6 +17,8 @@ const MAX_FILES = 512;
 const MAX_BYTES: number = 16 * 1024 * 1024;
 const EXTENSION = 'io.modelcontextprotocol/skills';
 const INVALID_PARAMS = -32_602;
+/** How older servers say that a resource is not there. */
+const NO_RESOURCE = -32_002;
 
 /** Sends a request to the server. */
 export type Ask = (
@@ -24,12 +26,6 @@ export type Ask = (
   params: Readonly<Record<string, unknown>>,
   signal: AbortSignal,
 ) => Promise<unknown>;
-
-/** Whether a server says that it serves skills. */
-export function servesSkills(capabilities: Readonly<Record<string, unknown>>): boolean {
-  const extensions = capabilities['extensions'];
-  return isObject(extensions) && isObject(extensions[EXTENSION]);
-}
 
 /** Entries as they came: each is judged by the official client, and one that is there twice is refused twice. */
 const listOf = (): WireList<object> => {
@@ -109,7 +105,8 @@ export async function readServedSkill(
   const entry = skill as Skill;
   const read = judge(ask, (skills, options) => skills.read(entry, reference, options), signal);
   const { uri, mimeType, bytes, body } = await read.catch((error: unknown) => {
-    throw PatchbayError.isInstance(error) ? error : notAsAnnounced(skill, reference, error);
+    if (!PatchbayError.isInstance(error)) throw notAsAnnounced(skill, reference, error);
+    throw isMissing(error) ? notServed(skill, error) : error;
   });
   if (bytes.length > MAX_BYTES) {
     throw new PatchbayError('too-large', `${uri} has more than ${MAX_BYTES} bytes.`, {
@@ -235,6 +232,17 @@ function notAsAnnounced(
     { cause, details: { uri, ...(typeof reason === 'string' ? { reason } : {}) } },
   );
 }
+
+/** The server says that it does not have a file which it announced. A request for a resource has only its URI to be wrong. */
+const isMissing = ({ details }: PatchbayError): boolean =>
+  details?.['rpcCode'] === INVALID_PARAMS || details?.['rpcCode'] === NO_RESOURCE;
+
+const notServed = ({ uri }: ServedSkill, cause: PatchbayError): PatchbayError =>
+  new PatchbayError(
+    'skill-changed',
+    `${uri} is not what its server announced, and nothing of it is used: ${cause.message}`,
+    { cause, details: { ...cause.details, uri, reason: 'missing' } },
+  );
 
 const invalid = (uri: string, cause: unknown): PatchbayError =>
   new PatchbayError(

@@ -70,6 +70,8 @@ export interface McpServerEntry {
   readonly exclude_tools?: readonly string[] | undefined;
   /** As `exclude_tools`. */
   readonly excludeTools?: readonly string[] | undefined;
+  /** What becomes of its skills that cannot be verified. Default `refuse`. */
+  readonly dynamic_skills?: 'refuse' | 'read' | undefined;
   /** Who shares its connection. Default `identity`. */
   readonly sharing?: 'identity' | 'everyone' | 'session' | undefined;
   /** Whether a call whose connection was lost is sent again. Default `safe`: only if it cannot run twice by that. */
@@ -99,6 +101,7 @@ export interface ServerEntry {
   readonly tools: readonly ToolDefinition[] | undefined;
   readonly include: readonly string[] | undefined;
   readonly exclude: readonly string[] | undefined;
+  readonly dynamicSkills: 'refuse' | 'read' | undefined;
   /** What it wants, for people, as written; absent if nobody has to be asked. */
   readonly asks: readonly string[] | undefined;
   readonly problems: readonly Problem[];
@@ -204,6 +207,10 @@ const entryShape = z.object({
   includeTools: names.optional(),
   exclude_tools: names.optional().describe('Names of tools to leave out; wins.'),
   excludeTools: names.optional(),
+  dynamic_skills: z
+    .enum(['refuse', 'read'])
+    .optional()
+    .describe('What becomes of its skills that cannot be verified. Default: refuse.'),
   sharing: z
     .enum(['identity', 'everyone', 'session'])
     .optional()
@@ -245,6 +252,7 @@ export async function readServerEntry(
     tools: undefined,
     include: undefined,
     exclude: undefined,
+    dynamicSkills: undefined,
     asks: undefined,
     problems,
   });
@@ -270,6 +278,7 @@ export async function readServerEntry(
     tools: entry.tools?.map(toDefinition),
     include: entry.include_tools ?? entry.includeTools,
     exclude: entry.exclude_tools ?? entry.excludeTools,
+    dynamicSkills: entry.dynamic_skills,
     asks: context.asks ? wantsOf(entry) : undefined,
   };
 }

@@ -112,11 +112,12 @@ export function trustRequestOf(entry: ServerEntry): TrustRequest | undefined {
   return serverRequest(name, origin, asks, JSON.stringify([config, optionsOf(entry)]));
 }
 
-const optionsOf = ({ lazy, tools, include, exclude }: ServerEntry) => ({
+const optionsOf = ({ lazy, tools, include, exclude, dynamicSkills }: ServerEntry) => ({
   lazy,
   ...(tools === undefined ? {} : { tools }),
   ...(include === undefined ? {} : { include }),
   ...(exclude === undefined ? {} : { exclude }),
+  ...(dynamicSkills === undefined ? {} : { dynamicSkills }),
 });
 
 /** One source of skills for all of the folders; none for no folders. */

@@ -1,6 +1,7 @@
 import {
   changeSource,
   PatchbayError,
+  servesSkills,
   toolsFromSource,
   type AcquireOptions,
   type CallContext,
@@ -364,7 +365,12 @@ export class McpServerCapability
     const change = CHANGES[method];
     if (change !== undefined) {
       for (const list of change.lists) this.#lists.known(key)?.[list].invalidate();
-      this.#burst.hit(JSON.stringify([key, method]), () => this.#changed(change.kind));
+      this.#burst.hit(JSON.stringify([key, method]), () => {
+        this.#changed(change.kind);
+        const client = this.#server.heard(key);
+        const ofSkills = change.lists.includes('skills') && client !== undefined;
+        if (ofSkills && servesSkills(client.info)) this.#changed('skills_changed');
+      });
     } else if (method === 'notifications/resources/updated') {
       const uri = (params as { readonly uri?: unknown } | undefined)?.uri;
       if (typeof uri === 'string') this.#changes.emit('resource_updated', toMcpUri(this.id, uri));

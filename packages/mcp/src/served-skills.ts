@@ -17,8 +17,11 @@ import { isGone, type ListReader } from './list-reader.ts';
 import type { ServerConnections } from './server-connections.ts';
 import type { ServerLists } from './server-lists.ts';
 
-/** Longer descriptions are cut: they are for a catalogue. (Agent Skills specification) */
+/** Longer descriptions are cut: they are for a catalogue. In characters. (Agent Skills specification) */
 const MAX_DESCRIPTION = 1_024;
+
+/** Of a skill that does not say how much it is, so much is read. (Skills over MCP, "Limits") */
+const MAX_DYNAMIC_BYTES: number = 16 * 1024 * 1024;
 
 interface ServedSkillsOptions {
   readonly id: string;
@@ -100,16 +103,24 @@ export class ServedSkills {
 
   /** What is in no list is asked for by its address: an address alone makes nothing a skill. */
   async #find(uri: string, context: CompileContext): Promise<ServedSkill | undefined> {
-    const { items } = await this.#announced(context);
-    const listed = items.find((skill) => skill.uri === uri);
-    const found = listed ?? (uri.endsWith(MANIFEST) ? await this.#get(uri, context) : undefined);
+    const listed = await this.#announced(context).then(
+      ({ items }) => items.find((skill) => skill.uri === uri),
+      (error: unknown) => {
+        // A list that cannot be read proves nothing about a skill; a server that is not there does.
+        if (isGone(error) || context.signal.aborted) throw error;
+      },
+    );
+    const found =
+      listed ?? (uri.endsWith(MANIFEST) ? await this.#get(uri, context, context) : undefined);
     return found === undefined || this.#isRefused(found) ? undefined : found;
   }
 
-  #get(uri: string, context: CompileContext): Promise<ServedSkill | undefined> {
-    return this.#using(context, async (client) =>
-      client.getSkill?.(uri, { signal: context.signal }),
-    );
+  #get(
+    uri: string,
+    context: CompileContext,
+    { signal }: RequestOptions,
+  ): Promise<ServedSkill | undefined> {
+    return this.#using(context, signal, async (client) => client.getSkill?.(uri, until(signal)));
   }
 
   async #read(
@@ -119,13 +130,13 @@ export class ServedSkills {
     options: RequestOptions,
   ): Promise<ServedFileContent> {
     try {
-      return await this.#using(context, (client) => {
+      return await this.#using(context, options.signal, (client) => {
         if (client.readSkill === undefined) throw notSupported(this.#options.id);
         return client.readSkill(skill, reference, options);
       });
     } catch (error) {
       if (!PatchbayError.isInstance(error) || error.code !== 'skill-changed') throw error;
-      throw await this.#failed(skill, error, context);
+      throw await this.#failed(skill, error, context, options);
     }
   }
 
@@ -134,11 +145,12 @@ export class ServedSkills {
     skill: ServedSkill,
     error: PatchbayError,
     context: CompileContext,
+    options: RequestOptions,
   ): Promise<PatchbayError> {
     const { id, server, lists, changed } = this.#options;
     lists.known(server.keyOf(server.askerOf(context)))?.skills.invalidate();
     changed();
-    const now = await this.#get(skill.uri, context).catch(() => undefined);
+    const now = await this.#get(skill.uri, context, options).catch(() => undefined);
     const same = now !== undefined && hashOf(now) !== undefined && hashOf(now) === hashOf(skill);
     const why = same
       ? error.message
@@ -150,9 +162,14 @@ export class ServedSkills {
     });
   }
 
-  async #using<T>(context: CompileContext, use: (client: McpClient) => Promise<T>): Promise<T> {
+  /** `signal`: of what is asked now. That of the context ends with the question that the skill was opened for. */
+  async #using<T>(
+    context: CompileContext,
+    signal: AbortSignal | undefined,
+    use: (client: McpClient) => Promise<T>,
+  ): Promise<T> {
     const { server, reader } = this.#options;
-    await using lease = await reader.acquire(server.askerOf(context), context.signal);
+    await using lease = await reader.acquire(server.askerOf(context), signal);
     return await use(lease.value);
   }
 
@@ -169,17 +186,25 @@ export class ServedSkills {
     const entry: SkillEntry = Object.freeze({
       uri,
       name: String(frontmatter['name']),
-      description: String(frontmatter['description']).slice(0, MAX_DESCRIPTION),
+      description: Array.from(String(frontmatter['description']))
+        .slice(0, MAX_DESCRIPTION)
+        .join(''),
       origin: `mcp:${id}`,
       precedence: 0,
       mimeType: 'text/markdown',
       frontmatter: asText(frontmatter) as Readonly<Record<string, unknown>>,
+      // What it keeps itself from is no grant.
+      ...(frontmatter['disable-model-invocation'] === true ? { modelInvocable: false } : {}),
+      ...(frontmatter['user-invocable'] === false ? { userInvocable: false } : {}),
       served: Object.freeze({ server: id, ...(hash === undefined ? {} : { hash }) }),
     });
     this.#entries.set(skill, entry);
     return entry;
   }
 }
+
+const until = (signal: AbortSignal | undefined): RequestOptions =>
+  signal === undefined ? {} : { signal };
 
 const MANIFEST = '/SKILL.md';
 
@@ -190,13 +215,16 @@ class HeldSkill {
     options: RequestOptions,
   ) => Promise<ServedFileContent>;
   readonly #uri: string;
+  /** What was read, in bytes, of one that does not say how much it is. */
+  #bytes: number | undefined;
   #failure: PatchbayError | undefined;
 
   constructor(
-    { uri }: ServedSkill,
+    { uri, resources }: ServedSkill,
     read: (reference: string | undefined, options: RequestOptions) => Promise<ServedFileContent>,
   ) {
     this.#uri = uri;
+    if (resources === 'dynamic') this.#bytes = 0;
     this.#read = read;
   }
 
@@ -206,12 +234,24 @@ class HeldSkill {
       const content = await this.#read(reference, options);
       // Another file failed meanwhile: nothing of the skill is used.
       if (this.#failure !== undefined) throw this.#ended(this.#failure);
+      this.#count(content);
       return content;
     } catch (error) {
       if (PatchbayError.isInstance(error) && error.code === 'skill-changed')
         this.#failure ??= error;
       throw error;
     }
+  }
+
+  #count({ bytes }: ServedFileContent): void {
+    if (this.#bytes === undefined) return;
+    this.#bytes += bytes.length;
+    if (this.#bytes <= MAX_DYNAMIC_BYTES) return;
+    throw new PatchbayError(
+      'too-large',
+      `More than ${MAX_DYNAMIC_BYTES} bytes of the skill ${this.#uri} were read, which does not say how much it is. Activate it again to read more.`,
+      { details: { limit: MAX_DYNAMIC_BYTES } },
+    );
   }
 
   #ended(cause: PatchbayError): PatchbayError {
@@ -233,23 +273,35 @@ function hashOf({ resources }: ServedSkill): string | undefined {
 /** Of SKILL.md, which was compared with what was announced where anything was. */
 function digestOf({ uri, resources }: ServedSkill, { bytes }: ServedFileContent): string {
   const announced =
-    resources === 'dynamic' ? undefined : resources.find((file) => file.uri === uri);
-  return announced?.digest ?? `sha256:${sha256Hex(new TextDecoder().decode(bytes))}`;
+    resources === 'dynamic' ? undefined : resources.find((file) => isSame(file.uri, uri));
+  return (
+    announced?.digest ??
+    `sha256:${sha256Hex(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes))}`
+  );
 }
+
+/** However they are spelled: `skill://a/./b` is `skill://a/b`. What is no URI was refused before. */
+const spelled = (uri: string): string => (URL.canParse(uri) ? new URL(uri).href : uri);
+
+const isSame = (one: string, other: string): boolean => spelled(one) === spelled(other);
+
+/** The path of a file within the skill whose SKILL.md has this URI. */
+const pathOf = (manifest: string, file: string): string =>
+  decoded(spelled(file).slice(folderOf(spelled(manifest)).length));
 
 const folderOf = (uri: string): string => uri.slice(0, uri.lastIndexOf('/') + 1);
 
 function filesOf({ uri, resources }: ServedSkill): readonly SkillFile[] | 'dynamic' {
   if (resources === 'dynamic') return resources;
   return resources
-    .filter((file) => file.uri !== uri)
-    .map((file) => ({ path: decoded(file.uri.slice(folderOf(uri).length)), size: file.size }));
+    .filter((file) => !isSame(file.uri, uri))
+    .map((file) => ({ path: pathOf(uri, file.uri), size: file.size }));
 }
 
 const addressOf = ({ uri, resources }: ServedSkill, path: string): string | undefined =>
   resources === 'dynamic'
     ? undefined
-    : resources.find((file) => decoded(file.uri.slice(folderOf(uri).length)) === path)?.uri;
+    : resources.find((file) => pathOf(uri, file.uri) === path)?.uri;
 
 function decoded(path: string): string {
   try {

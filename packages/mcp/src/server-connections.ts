@@ -59,6 +59,11 @@ export class ServerConnections {
     return JSON.stringify([identity?.id ?? '', session]);
   }
 
+  /** The connection of those who have `key` in common, if there was one. */
+  heard(key: string): McpClient | undefined {
+    return this.#heard.get(key)?.client;
+  }
+
   close(): void {
     for (const { stop } of this.#heard.values()) stop();
     this.#heard.clear();

@@ -1,9 +1,12 @@
 import {
   isResourcePart,
   PatchbayError,
+  servesSkills,
   type CompileContext,
   type ContentPart,
   type Listing,
+  type McpClient,
+  type Problem,
   type ResourceEntry,
   type ResourceTemplate,
 } from '@patchbay/protocols';
@@ -102,11 +105,26 @@ export class ServerResources {
   }
 
   async #resources(context: CompileContext): Promise<Listing<ResourceEntry>> {
-    const listing = await this.#reader.read('resources', this.#reader.question(context), (client) =>
-      client.listResources({ signal: context.signal }),
+    const listing = await this.#reader.read(
+      'resources',
+      this.#reader.question(context),
+      async (client) => {
+        const { problems, ...rest } = await client.listResources({ signal: context.signal });
+        return { ...rest, problems: [...problems, ...this.#olderSkills(client, rest.items)] };
+      },
     );
     this.#reader.report(listing, context);
     return listing;
+  }
+
+  /** Before there was an extension for them, skills were resources: nothing says what belongs to one, or verifies it. */
+  #olderSkills({ info }: McpClient, items: readonly ResourceEntry[]): readonly Problem[] {
+    const found = servesSkills(info)
+      ? undefined
+      : items.find(({ uri }) => uri === 'skill://index.json' || OLDER_SKILL.test(uri));
+    if (found === undefined) return [];
+    const message = `The server "${this.#id}" offers skills as an older draft of the Skills extension says (${found.uri.slice(0, 200)}). They cannot be verified, so that none is loaded; they can be read as resources.`;
+    return [{ source: this.#id, code: 'not-supported', severity: 'warning', message }];
   }
 
   async #templates(context: CompileContext): Promise<Listing<ResourceTemplate>> {
@@ -117,6 +135,8 @@ export class ServerResources {
     return listing;
   }
 }
+
+const OLDER_SKILL = /^skill:\/\/.*\/SKILL\.md$/;
 
 /** JSON-RPC "Invalid params". */
 const INVALID_PARAMS = -32_602;

@@ -210,8 +210,8 @@ export interface McpClient {
   /**
    * Reads SKILL.md, or the file at `reference` (a path within the skill, or a URI), and compares it with what was announced.
    * @throws PatchbayError `not-found` for a file that the skill does not list (nothing is asked for), `too-large`,
-   * `skill-changed` (with `details.reason`: `size`, `digest`, `frontmatter`) where it is something else: nothing of the skill
-   * may be used then
+   * `skill-changed` (with `details.reason`: `size`, `digest`, `frontmatter`, `missing`) where it is something else, or not there:
+   * nothing of the skill may be used then
    */
   readSkill?(
     skill: ServedSkill,

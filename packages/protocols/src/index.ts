@@ -98,6 +98,7 @@ export {
 } from './scope.ts';
 export type { AssertionRequest, ServerAuthorization } from './server-authorization.ts';
 export type { ServedFile, ServedFileContent, ServedSkill } from './served-skill.ts';
+export { servesSkills } from './served-skill.ts';
 export { sha256Hex } from './sha256.ts';
 export type {
   ActiveSkill,

@@ -1,3 +1,5 @@
+import type { ServerInfo } from './connection.ts';
+
 /**
  * A skill as a server announces it, checked for what can be checked without reading it. (Skills over MCP, SEP-2640)
  */
@@ -27,4 +29,13 @@ export interface ServedFileContent {
   readonly bytes: Uint8Array;
   /** SKILL.md only: what follows its frontmatter. */
   readonly body?: string;
+}
+
+/** Whether a server announces that it serves skills. Where it does not, nothing that it has is a skill. */
+export function servesSkills({ capabilities }: Pick<ServerInfo, 'capabilities'>): boolean {
+  const { extensions } = capabilities as {
+    readonly extensions?: Readonly<Record<string, unknown>> | null;
+  };
+  const declared = extensions?.['io.modelcontextprotocol/skills'];
+  return typeof declared === 'object' && declared !== null && !Array.isArray(declared);
 }
