@@ -49,7 +49,7 @@ export default defineConfig({
         ssr,
         test: {
           name: 'long',
-          include: ['packages/*', 'apps/*', 'docs', '.'].map(
+          include: ['packages/*', 'apps/*', 'bench', 'docs', '.'].map(
             (at) => `${at}/test/**/*.long.test.ts`,
           ),
           testTimeout: 600_000,

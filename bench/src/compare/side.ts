@@ -1,0 +1,19 @@
+import type { ServerConfig } from '@patchbay/protocols';
+
+/** What a model does in a run: it calls these tools, one step each, by the names that it sees. */
+export type Calls = readonly { readonly name: string; readonly args?: Record<string, unknown> }[];
+
+/** Servers, plugged into a framework by patchbay or by one of its peers. */
+export interface Plugged {
+  /** What the model is offered at the start of a run. */
+  tools(): Promise<readonly string[]>;
+  /** Runs an agent. What the model is given for each call, as text: a result, or an error. */
+  run(calls: Calls, signal?: AbortSignal): Promise<readonly string[]>;
+  close(): Promise<void>;
+}
+
+/** One way to plug servers in, as its documentation shows it. */
+export interface Side {
+  readonly name: string;
+  open(servers: Readonly<Record<string, ServerConfig>>): Promise<Plugged>;
+}
