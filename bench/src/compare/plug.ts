@@ -5,7 +5,7 @@ import { ExtensionRegistry } from '@patchbay/registry';
 
 interface Wired {
   readonly registry: ExtensionRegistry;
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 /** patchbay with these servers, as a program wires it by hand. */

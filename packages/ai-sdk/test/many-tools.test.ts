@@ -1,7 +1,7 @@
 import type { Problem } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
 import { memorySkills, SkillManagerCapability } from '@patchbay/skills';
-import { toolSearch } from 'ai';
+import * as newest from 'ai';
 import { describe, expect, it } from 'vitest';
 
 import { aiSdk } from '../src/index.ts';
@@ -28,19 +28,20 @@ describe.each(MAJORS)('more tools than a model should be shown, in ai $major', (
     await using registry = board(6);
     const problems: Problem[] = [];
     const options = { deferAbove: 5, onProblem: (problem: Problem) => void problems.push(problem) };
-    const isSeven = major.major === 7;
+    // 7 has it since one of its later versions.
+    const canSearch = major.major === 7 && 'toolSearch' in newest;
     const { model, seen } = scripted(major, [
-      [isSeven ? call('1', 'find', { query: 'weather' }) : call('1', 't__n0')],
+      [canSearch ? call('1', 'find', { query: 'weather' }) : call('1', 't__n0')],
       [call('2', 't__weather')],
       [text('done')],
     ]);
     await new major.ai.ToolLoopAgent({
       model,
       ...aiSdk(registry.view({ session: 's' }), options),
-      ...(isSeven ? { tools: { find: toolSearch() } } : {}),
+      ...(canSearch ? { tools: { find: newest.toolSearch() } } : {}),
     } as never).generate({ prompt: 'go' });
     expect(outputs(seen[2])['t__weather']).toMatchObject({ type: 'text' });
-    if (isSeven) {
+    if (canSearch) {
       const skills = ['activate_skill', 'list_skills', 'read_skill_file'];
       expect(toolNames(seen[0])).toEqual(['find', ...skills]);
       expect(toolNames(seen[1])).toEqual(['find', ...skills, 't__weather']);
@@ -48,7 +49,7 @@ describe.each(MAJORS)('more tools than a model should be shown, in ai $major', (
     } else {
       expect(toolNames(seen[0])).toHaveLength(9);
       expect(problems).toMatchObject([
-        { code: 'tool-limit', message: expect.stringContaining('ai 7') },
+        { code: 'tool-limit', message: expect.stringMatching(/ai 7|toolSearch/) },
       ]);
     }
   });

@@ -69,7 +69,7 @@ describe.concurrent('sharing', () => {
     await vi.waitFor(() => expect(pool.status(config)).toMatchObject({ state: 'connecting' }));
     stop.abort();
     await expect(gaveUp).rejects.toMatchObject({ code: 'aborted' });
-    await vi.waitFor(() => expect(pool.inspect()).toEqual([]));
+    await vi.waitFor(() => expect(pool.inspect()).toEqual([]), { timeout: 15_000 });
   });
 
   it('lets further processes wait, ends what nobody uses first, and gives up with a clear error', async () => {

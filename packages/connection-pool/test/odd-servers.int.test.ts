@@ -92,10 +92,10 @@ describe.concurrent('a server', () => {
     const client = lease.value;
     expect(textOf(await client.callTool('twice', {}))).toBe('first');
     expect(textOf(await client.callTool('wrongId', {}))).toBe('right');
-    await expect(client.callTool('slow', { ms: 60 }, { timeoutMs: 20 })).rejects.toMatchObject({
+    await expect(client.callTool('slow', { ms: 500 }, { timeoutMs: 20 })).rejects.toMatchObject({
       code: 'timeout',
     });
-    expect(textOf(await client.callTool('slow', { ms: 100 }))).toBe('slow');
+    expect(textOf(await client.callTool('slow', { ms: 700 }))).toBe('slow');
     expect(pool.inspect()).toMatchObject([{ state: 'ready' }]);
     expect(problems).toEqual([]);
   });
