@@ -14,6 +14,7 @@ import { run } from './run.mjs';
  * @property {readonly string[]} [files]
  * @property {Readonly<Record<string, string | Readonly<Record<string, string>>>>} [exports]
  * @property {Readonly<Record<string, string>>} [dependencies]
+ * @property {Readonly<Record<string, string>>} [devDependencies]
  * @property {Readonly<Record<string, string>>} [peerDependencies]
  * @property {Readonly<Record<string, { optional?: boolean }>>} [peerDependenciesMeta]
  */

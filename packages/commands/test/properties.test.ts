@@ -8,7 +8,9 @@ import { benchFolder } from './bench-folder.ts';
 
 /** Printed, so that a run can be repeated: `SEED=… vitest run`. */
 const seed = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
-const runs = (numRuns: number) => ({ seed, numRuns });
+/** Few in the quick suite: each run has another seed. `RUNS=20` tries twenty times as many. */
+const many = Number(process.env['RUNS'] ?? 1);
+const runs = (numRuns: number) => ({ seed, numRuns: numRuns * many });
 console.log(`properties of @patchbay/commands: seed ${seed}`);
 
 const TOKENS = [
@@ -93,7 +95,7 @@ describe.each(['claude', 'patchbay', 'cursor', 'opencode', 'codex'] as const)(
               if (one.startsWith('!')) expect(one).not.toContain(MARK);
           },
         ),
-        runs(200),
+        runs(100),
       );
     });
   },
@@ -108,7 +110,7 @@ it('a value that was quoted arrives as it was', async () => {
     fc.asyncProperty(value, fc.string(), fc.string({ unit: 'grapheme' }), async (a, b, c) => {
       expect(await bench.text(`/x ${[a, b, c].map(quoted).join(' ')}`)).toBe(`[${a}][${b}][${c}]`);
     }),
-    runs(200),
+    runs(100),
   );
 });
 
@@ -148,6 +150,6 @@ it('any file is listed or refused with a problem, and comes to something', async
         }
       },
     ),
-    runs(300),
+    runs(150),
   );
 });

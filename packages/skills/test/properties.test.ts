@@ -12,7 +12,9 @@ import { benchFolder, callTool, loneContext } from './bench-folder.ts';
 
 /** Printed, so that a run can be repeated: `SEED=… vitest run`. */
 const seed = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
-const runs = (numRuns: number) => ({ seed, numRuns });
+/** Few in the quick suite: each run has another seed. `RUNS=20` tries twenty times as many. */
+const many = Number(process.env['RUNS'] ?? 1);
+const runs = (numRuns: number) => ({ seed, numRuns: numRuns * many });
 console.log(`properties of @patchbay/skills: seed ${seed}`);
 
 const line = fc.oneof(
@@ -63,7 +65,7 @@ it('any SKILL.md is listed or refused with a problem, and can be used as listed'
         }
         await view.beginTurn({ userText: 'x' }).prepare();
       }),
-      runs(150),
+      runs(75),
     );
   } finally {
     await bench.remove();
@@ -102,6 +104,6 @@ it('nothing that is written in a skill breaks out of the catalogue or shortens a
       expect(catalogue).not.toContain('\u202E');
       expect(catalogue.length).toBeLessThan(catalogueChars + 120);
     }),
-    runs(200),
+    runs(100),
   );
 });
