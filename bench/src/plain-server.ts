@@ -68,7 +68,9 @@ export class FloorClient {
   #next = 0;
 
   constructor({ command, args }: { readonly command: string; readonly args: readonly string[] }) {
-    this.#child = spawn(command, args, { stdio: ['pipe', 'pipe', 'ignore'] });
+    // As little environment as the other clients hand on: Node reads certificates at its start where that says so.
+    const env = { PATH: process.env['PATH'] };
+    this.#child = spawn(command, args, { env, stdio: ['pipe', 'pipe', 'ignore'] });
     this.#ended = new Promise((resolve) => this.#child.once('exit', () => resolve()));
     createInterface(this.#child.stdout).on('line', (line) => {
       const { id, result } = JSON.parse(line) as { readonly id?: number; readonly result: unknown };
