@@ -25,6 +25,7 @@ function growth(what: string, base: number, prepare: (size: number) => Promise<S
     name: `growth with ${sizes.map((size) => size.toLocaleString('en')).join(', ')} ${what}`,
     unit: '(exponent)',
     warmUp: 1,
+    rounds: 5,
     arms: [
       {
         name: 'patchbay',

@@ -72,6 +72,7 @@ export function largeResult(megabytes: number): Case {
     name: `${megabytes} MB of text as the result of a call, stdio`,
     unit: 'ms',
     warmUp: 1,
+    rounds: 5,
     arms: Object.entries(OPEN).map(arm),
     goals: [
       { ...goal, against: 'floor', atMost: 1.3 },

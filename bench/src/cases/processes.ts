@@ -139,6 +139,7 @@ export function sessionsOverStdio(sessions: number): readonly Case[] {
       name: `${sessions} sessions on one stdio server, cold until the first tool list`,
       unit: 'ms',
       warmUp: 1,
+      rounds: 3,
       arms: arms(false),
       goals: [{ ...goal, atMost: 1 / 40 }],
     },
@@ -158,6 +159,7 @@ export function serversAtStart(count: number): Case {
     name: `${count} different stdio servers at start`,
     unit: 'ms',
     warmUp: 1,
+    rounds: 5,
     arms: Object.entries(SERVERS).map(([name, begin]) => cold(name, begin, count, count)),
     goals: [
       { arm: 'patchbay', against: 'floor', of: 'value', atMost: 1.15 },

@@ -71,6 +71,7 @@ function cases(skills: number, edits: boolean, lists: Readonly<Record<string, ()
     name: `${skills.toLocaleString('en')} skills, ${edits ? 'found again after one edit' : 'found and their metadata read'}`,
     unit: 'ms',
     warmUp: 1,
+    rounds: 5,
     arms,
     goals: [
       { arm: 'patchbay', against: 'bare YAML loop', of: 'value', atMost: 1.4 },
