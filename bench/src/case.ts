@@ -37,6 +37,8 @@ export interface Case {
   readonly goals: readonly Goal[];
   /** Runs of each arm that are thrown away first. Default 3. */
   readonly warmUp?: number;
+  /** For what takes long: so many rounds are enough, where the limits ask for more. */
+  readonly rounds?: number;
   /** A fact that does not vary (a size): measured once. */
   readonly once?: boolean;
 }

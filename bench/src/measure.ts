@@ -68,7 +68,7 @@ async function interleave(work: Case, limits: Limits): Promise<ReadonlyMap<Arm, 
     for (const [arm, pair] of pairs)
       samples.get(arm)?.push({ value: mean(pair, 'value'), cpu: mean(pair, 'cpu') });
     if (work.once) return samples;
-    if (round < limits.minRounds) continue;
+    if (round < Math.min(limits.minRounds, work.rounds ?? Infinity)) continue;
     const wide = ratiosOf(work, samples).some(({ ratio }) => ratio.spread >= limits.spread);
     if (!wide || performance.now() >= end) return samples;
   }

@@ -19,3 +19,14 @@ export function summarize(numbers: readonly number[]): Summary {
   const middle = quantile(numbers, 0.75) - quantile(numbers, 0.25);
   return { median, spread: median === 0 ? 0 : middle / median, runs: numbers.length };
 }
+
+/** By which power of the size the cost grows: the slope of the line through the logarithms of both. */
+export function exponent(sizes: readonly number[], costs: readonly number[]): number {
+  const x = sizes.map(Math.log);
+  const y = costs.map(Math.log);
+  const middle = (numbers: readonly number[]) =>
+    numbers.reduce((a, b) => a + b, 0) / numbers.length;
+  const [mx, my] = [middle(x), middle(y)];
+  const up = x.reduce((sum, one, i) => sum + (one - mx) * ((y[i] ?? Number.NaN) - my), 0);
+  return up / x.reduce((sum, one) => sum + (one - mx) ** 2, 0);
+}

@@ -12,7 +12,7 @@ export function table({ name, unit, arms, goals, ratios, met }: CaseResult): str
     const ratio = ratios.find((one) => one.against === arm && one.of === 'value')?.ratio;
     const cells = [
       `  ${arm.padEnd(width)}`,
-      `${show(value.median)} ${unit} ${percent(value)}`.padStart(18),
+      `${show(value.median)} ${unit} ${percent(value)}`.padStart(22),
       `cpu ${show(cpu.median)} ms`.padStart(16),
       `${value.runs} runs`.padStart(10),
       ratio ? `   ${arms[0]?.name} is ${show(ratio.median)}x ${percent(ratio)}` : '',
@@ -21,7 +21,8 @@ export function table({ name, unit, arms, goals, ratios, met }: CaseResult): str
   });
   const aims = goals.map(({ arm, against, of, atMost, measured }) => {
     const what = of === 'cpu' ? 'cpu ' : '';
-    const limit = against === undefined ? `${atMost} ${unit}` : `${atMost}x ${against}`;
+    const limit =
+      against === undefined ? `${number(atMost)} ${unit}` : `${number(atMost)}x ${against}`;
     return `  ${measured <= atMost ? 'met   ' : 'MISSED'} ${arm}: ${what}${show(measured)}, goal <= ${limit}`;
   });
   return [`${name}${met ? '' : '  (goals missed)'}`, ...rows, ...aims].join('\n');

@@ -60,6 +60,7 @@ const sizeArm = ({ name, packages }: Subject): Arm => ({
 export const importTime: Case = {
   name: 'import of the package',
   unit: 'ms',
+  warmUp: 1,
   arms: SUBJECTS.map(importArm),
   goals: [
     { arm: 'patchbay', of: 'value', atMost: 5 },

@@ -5,7 +5,8 @@ import { defineTool } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
 
 import type { Arm, Case } from '../case.ts';
-import { HttpServer } from './single-call.ts';
+import { heap } from '../heap.ts';
+import { HttpServer } from './calls.ts';
 
 const SESSIONS = 100;
 /** Capabilities of everybody, and tools of each, in the case about memory. */
@@ -110,12 +111,3 @@ export const sessionMemory: Case = {
   ],
   goals: [{ arm: 'patchbay', of: 'value', atMost: 10 }],
 };
-
-/** Bytes in use, after what is not has gone. */
-function heap(): number {
-  const { gc } = globalThis as { gc?: () => void };
-  if (gc === undefined) throw new Error('Start node with --expose-gc.');
-  gc();
-  gc();
-  return process.memoryUsage().heapUsed;
-}

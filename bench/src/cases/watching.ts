@@ -10,7 +10,7 @@ import { watch } from 'chokidar';
 import type { Arm, Case, Cost } from '../case.ts';
 
 /** Folders of skills, with three files each, as repositories have them. */
-interface Tree {
+export interface Tree {
   readonly root: string;
   /** The folders in it that hold the skills: no source looks into more than 2,000 folders below one. */
   readonly groups: readonly string[];
@@ -21,7 +21,7 @@ interface Tree {
 
 const PER_GROUP = 1_600;
 
-async function makeTree(skills: number): Promise<Tree> {
+export async function makeTree(skills: number): Promise<Tree> {
   const root = await mkdtemp(join(tmpdir(), 'patchbay-bench-'));
   const groups = Array.from({ length: Math.ceil(skills / PER_GROUP) }, (_, i) =>
     join(root, `g${i}`),
@@ -38,7 +38,7 @@ async function makeTree(skills: number): Promise<Tree> {
   return { root, groups, file, remove: () => rm(root, { recursive: true, force: true }) };
 }
 
-const skillText = (i: number, said: string) =>
+export const skillText = (i: number, said: string) =>
   `---\nname: s${i}\ndescription: ${said}. Use it when s${i} is needed.\n---\n# s${i}\n`;
 
 /** What watching cost in a process that did nothing else: milliseconds until an edit is seen for sure, and memory. */

@@ -10,6 +10,7 @@ import { redacted, type Redact } from './redact.ts';
 import { requestError } from './request-error.ts';
 import { ResourceWatch } from './resource-watch.ts';
 import { hearNotifications, send, serverInfo } from './sdk-client.ts';
+import { stopBy } from './stop.ts';
 import { announced, Answerers, answerRequests, wentThere } from './server-requests.ts';
 
 /** A link over a client of the official SDK and a carrier, both of our own making. */
@@ -108,7 +109,7 @@ export class ClientLink implements Link {
         try {
           return await this.#send(method, params, asking, handlers);
         } catch (error) {
-          if (!(await wentThere(error, handlers, options.signal))) throw error;
+          if (!(await wentThere(error, handlers, options.stop))) throw error;
           return await send(this.#client, method, params, asking);
         }
       });
@@ -141,14 +142,14 @@ export class ClientLink implements Link {
 
   async watch(
     wanted: () => readonly string[],
-    { signal, what }: Pick<LinkRequest, 'signal' | 'what'>,
+    { signal, what }: Parameters<Link['watch']>[1],
   ): Promise<void> {
     this.#watch ??= new ResourceWatch(this.#client, {
       signal: this.#listening.signal,
       onGap: (uri) => this.#events.onNotification('notifications/resources/updated', { uri }),
       onDeaf: this.#events.onDeaf,
       request: (method, params) =>
-        this.request(method, params, { signal, what, onProgress: () => undefined }),
+        this.request(method, params, { stop: stopBy(signal), what, onProgress: () => undefined }),
     });
     await this.#watch.set(wanted).catch((error: unknown) => {
       throw this.#meaning(error, what);

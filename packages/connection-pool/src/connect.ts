@@ -200,12 +200,12 @@ async function attempt(
   try {
     await withDeadline(
       { idleMs: options.connectMs, signal: options.signal, what: 'connecting' },
-      ({ signal, hold }) => {
+      ({ stop, hold }) => {
         wait = hold;
         return client.connect(carrier.transport, {
           // The client has timers too; ours decide.
           timeout: MAX_TIMER_MS,
-          signal,
+          signal: stop.signal,
           ...(prior === undefined ? {} : { prior }),
         });
       },

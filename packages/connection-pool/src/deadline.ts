@@ -1,6 +1,7 @@
 import { PatchbayError } from '@patchbay/protocols';
 
 import { MAX_TIMER_MS } from './pause.ts';
+import { Stopper, type Stop } from './stop.ts';
 
 export interface DeadlineOptions {
   /** Milliseconds without a sign of life. */
@@ -14,8 +15,8 @@ export interface DeadlineOptions {
 
 /** What runs under a deadline. */
 export interface Running {
-  /** Aborted with a neutral reason: what the caller said is nobody else's business. */
-  readonly signal: AbortSignal;
+  /** It ends with a neutral reason: what the caller said is nobody else's business. */
+  readonly stop: Stop;
   /** A sign of life. */
   readonly alive: () => void;
   /** Time does not count until then. */
@@ -36,7 +37,7 @@ export async function withDeadline<T>(
       cause: signal?.reason,
     });
   if (signal?.aborted === true) throw abortError();
-  const controller = new AbortController();
+  const stop = new Stopper();
   const started = performance.now();
   let timer: ReturnType<typeof setTimeout> | undefined;
   let onAbort: (() => void) | undefined;
@@ -45,7 +46,7 @@ export async function withDeadline<T>(
     return await new Promise<T>((resolve, reject) => {
       const end = (error: PatchbayError, reason: string) => {
         reject(error);
-        controller.abort(new Error(reason));
+        stop.end(new Error(reason));
       };
       let held = 0;
       const alive = () => {
@@ -75,7 +76,7 @@ export async function withDeadline<T>(
       onAbort = () => end(abortError(), 'cancelled by the caller');
       signal?.addEventListener('abort', onAbort, { once: true });
       alive();
-      run({ signal: controller.signal, alive, hold }).then(resolve, reject);
+      run({ stop, alive, hold }).then(resolve, reject);
     });
   } finally {
     isOver = true;

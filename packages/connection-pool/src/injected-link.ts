@@ -5,6 +5,7 @@ import type { Link, LinkEvents } from './link.ts';
 import { requestError } from './request-error.ts';
 import { ResourceWatch } from './resource-watch.ts';
 import { hearNotifications, send, serverInfo } from './sdk-client.ts';
+import { stopBy } from './stop.ts';
 
 /** What is used of a client that the program made: of the official SDK, version 1 or 2. */
 const NEEDED = ['request', 'getServerCapabilities', 'getServerVersion'] as const;
@@ -50,7 +51,7 @@ export function injectedLink(given: object, events: LinkEvents): Link {
       throw requestError(error, { what, lost, closing: false, hasSession: false });
     }
   };
-  const nothing = { signal: listening.signal, what: 'updates', onProgress: () => undefined };
+  const nothing = { stop: stopBy(listening.signal), what: 'updates', onProgress: () => undefined };
   const watch = new ResourceWatch(client, {
     signal: listening.signal,
     onGap: (uri) => events.onNotification('notifications/resources/updated', { uri }),

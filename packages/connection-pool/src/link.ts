@@ -5,6 +5,8 @@ import type {
   ToolDefinition,
 } from '@patchbay/protocols';
 
+import type { Stop } from './stop.ts';
+
 /** One process or socket with a client on it: from the handshake until it is gone. */
 export interface Link {
   readonly info: ServerInfo;
@@ -28,7 +30,7 @@ export interface Link {
    */
   watch(
     wanted: () => readonly string[],
-    options: Pick<LinkRequest, 'signal' | 'what'>,
+    options: Pick<LinkRequest, 'what'> & { readonly signal: AbortSignal },
   ): Promise<void>;
   /** Nothing new is sent over it. Resolves when what is under way has ended, or cannot be answered any more. */
   drain(signal: AbortSignal): Promise<void>;
@@ -37,7 +39,7 @@ export interface Link {
 }
 
 export interface LinkRequest {
-  readonly signal: AbortSignal;
+  readonly stop: Stop;
   /** What is asked, and of whom, for messages: `the call of "echo" of "shop"`. */
   readonly what: string;
   /** Answer what the server asks meanwhile, as long as it is clear that it asks because of this request. */

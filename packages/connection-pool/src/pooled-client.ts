@@ -201,7 +201,7 @@ export class PooledClient implements McpClient {
     const what = `the subscription to ${uri} of ${this.#name}`;
     const { signal, timeoutMs: idleMs = DEFAULT_MS.read } = options;
     return withDeadline({ idleMs, signal, what }, (deadline) =>
-      this.#connection.watch(uri, what, deadline.signal),
+      this.#connection.watch(uri, what, deadline.stop.signal),
     );
   }
 
@@ -278,11 +278,11 @@ export class PooledClient implements McpClient {
       tool,
     }: Pick<ToolCallOptions, 'onProgress' | 'handlers'> & Pick<LinkRequest, 'tool'> = {},
   ): Promise<unknown> {
-    return withDeadline(deadline, ({ signal, alive }) =>
+    return withDeadline(deadline, ({ stop, alive }) =>
       this.#connection.use(async (link) => {
         try {
           return await link.request(method, params, {
-            signal,
+            stop,
             what: deadline.what,
             handlers,
             tool,
@@ -296,7 +296,7 @@ export class PooledClient implements McpClient {
           if (cannotSend(error)) this.#connection.retire(link, error);
           throw error;
         }
-      }, signal),
+      }, stop),
     );
   }
 }

@@ -23,11 +23,11 @@ export async function send(
   client: Client,
   method: string,
   params: Readonly<Record<string, unknown>>,
-  { signal, tool, onProgress }: LinkRequest,
+  { stop, tool, onProgress }: LinkRequest,
 ): Promise<unknown> {
   // The client has timers too; ours decide. A progress token is always sent, so that a server can show that it is alive.
   const options: RequestOptions = {
-    signal,
+    signal: stop.signal,
     timeout: MAX_TIMER_MS,
     onprogress: ({ progress, total, message }) =>
       onProgress({

@@ -10,6 +10,7 @@ import { PatchbayError, type Progress, type ServerRequestHandlers } from '@patch
 
 import type { Carrier } from './carrier.ts';
 import type { LinkRequest } from './link.ts';
+import type { Stop } from './stop.ts';
 import { isObject } from './wire-content.ts';
 
 type Transport = Carrier['transport'];
@@ -163,14 +164,14 @@ function answered(answer: unknown): unknown {
 export async function wentThere(
   error: unknown,
   handlers: ServerRequestHandlers,
-  signal: AbortSignal,
+  stop: Stop,
 ): Promise<boolean> {
   const { code, data } = (error ?? {}) as { readonly code?: unknown; readonly data?: unknown };
   if (code !== URL_ELICITATION_REQUIRED || handlers.elicitation === undefined) return false;
   const wanted = isObject(data) && Array.isArray(data['elicitations']) ? data['elicitations'] : [];
   for (const one of wanted as readonly unknown[]) {
     const answer = isObject(one)
-      ? await handlers.elicitation({ ...one, mode: 'url' }, signal)
+      ? await handlers.elicitation({ ...one, mode: 'url' }, stop.signal)
       : undefined;
     if (answer?.['action'] !== 'accept') return false;
   }

@@ -21,6 +21,7 @@ import { abortable, MAX_TIMER_MS } from './pause.ts';
 import { PooledClient } from './pooled-client.ts';
 import { RememberedEra } from './remembered-era.ts';
 import type { Slots } from './slots.ts';
+import type { Stop } from './stop.ts';
 import type { Thrashing } from './thrashing.ts';
 import { warning } from './warning.ts';
 
@@ -178,7 +179,7 @@ export class SharedConnection {
     };
     change(1);
     try {
-      await this.use((link) => link.watch(wanted, { signal, what }), signal);
+      await this.use((link) => link.watch(wanted, { signal, what }), { signal });
     } catch (error) {
       change(-1);
       throw error;
@@ -210,11 +211,11 @@ export class SharedConnection {
   }
 
   /** Does something with the connection that is there, or with a new one. */
-  async use<T>(run: (link: Link) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  async use<T>(run: (link: Link) => Promise<T>, stop: Pick<Stop, 'signal'>): Promise<T> {
     this.#inFlight++;
     clearTimeout(this.#idleTimer);
     try {
-      const link = await this.#ready(signal);
+      const link = this.#usable ?? (await this.#ready(stop.signal));
       this.#calls++;
       return await run(link);
     } finally {
@@ -279,6 +280,12 @@ export class SharedConnection {
     this.#link = undefined;
     if (link !== undefined) this.#ending(this.#end(link));
     await Promise.all(this.#endings);
+  }
+
+  /** The link that is there, if it can be used. */
+  get #usable(): Link | undefined {
+    const link = this.#link;
+    return this.#closing === undefined && link?.lost === undefined ? link : undefined;
   }
 
   /** The link, when there is one: everybody waits for the same attempt, and may stop waiting. */

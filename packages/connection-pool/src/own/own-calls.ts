@@ -2,6 +2,7 @@ import type { Client, JSONRPCRequest } from '@modelcontextprotocol/client';
 
 import type { Carrier } from '../carrier.ts';
 import type { LinkRequest } from '../link.ts';
+import type { Stop } from '../stop.ts';
 import { LOST } from '../stand-in.ts';
 import { isObject } from '../wire-content.ts';
 
@@ -16,7 +17,7 @@ export type CallPath = 'own' | 'sdk';
  */
 export type Post = (
   message: JSONRPCRequest,
-  signal: AbortSignal,
+  stop: Stop,
   /** Whether its answer is still waited for. */
   isOpen: () => boolean,
 ) => Promise<'sent' | 'ended'>;
@@ -78,7 +79,7 @@ export class OwnCalls {
 
   call(
     params: Readonly<Record<string, unknown>>,
-    { signal, onProgress }: Pick<LinkRequest, 'signal' | 'onProgress'>,
+    { stop, onProgress }: Pick<LinkRequest, 'stop' | 'onProgress'>,
   ): Promise<unknown> {
     const { sdk, post, hasStreams } = this.#options;
     const id = this.#next++;
@@ -91,17 +92,18 @@ export class OwnCalls {
     };
     return new Promise((resolve, reject) => {
       if (this.#isOver) throw new sdk.SdkError(sdk.SdkErrorCode.NotConnected, 'Not connected');
-      signal.throwIfAborted();
+      if (stop.isOver) throw stop.reason as Error;
+      let letGo: (() => void) | undefined;
       const settle = () => {
-        signal.removeEventListener('abort', onAbort);
+        letGo?.();
         return this.#waiting.delete(id);
       };
       const fail = (error: unknown) => {
         if (settle()) reject(error);
       };
-      const onAbort = () => {
-        fail(signal.reason);
-        if (!(this.isModern && hasStreams)) this.#cancel(id, signal.reason);
+      const onEnd = () => {
+        fail(stop.reason);
+        if (!(this.isModern && hasStreams)) this.#cancel(id, stop.reason);
       };
       this.#waiting.set(id, {
         answer: (answer) => {
@@ -115,8 +117,8 @@ export class OwnCalls {
         fail,
         onProgress,
       });
-      signal.addEventListener('abort', onAbort);
-      post(message, signal, () => this.#waiting.has(id)).then((how) => {
+      letGo = stop.onEnd(onEnd);
+      post(message, stop, () => this.#waiting.has(id)).then((how) => {
         if (how === 'ended')
           fail(new sdk.ProtocolError(-32_000, 'no answer came', { [LOST]: true }));
       }, fail);

@@ -94,7 +94,7 @@ export function postOverHttp(
     }
   };
 
-  return async (message, signal, isOpen) => {
+  return async (message, { signal }, isOpen) => {
     const headers = headersNow();
     headers['content-type'] = 'application/json';
     headers['accept'] = 'application/json, text/event-stream';

@@ -19,8 +19,15 @@ import { createAgent, fakeModel } from 'langchain';
 
 import type { Arm, Case, Cost } from '../case.ts';
 
-/** So many calls in one run of an agent; the figures are per call. */
-const CALLS = 20;
+/** What an agent does in one run. The figures are per call. */
+interface Work {
+  readonly steps: number;
+  /** Calls in each step. */
+  readonly atOnce: number;
+}
+
+const ONE_BY_ONE: Work = { steps: 20, atOnce: 1 };
+const AT_ONCE: Work = { steps: 1, atOnce: 64 };
 const SERVER = join(
   dirname(
     createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/package.json'),
@@ -76,12 +83,13 @@ async function freePort(): Promise<number> {
 interface Subject {
   readonly name: string;
   open(server: ServerConfig & { readonly url?: string }): Promise<{
-    run(): Promise<readonly string[]>;
+    run(work: Work): Promise<readonly string[]>;
     close(): Promise<void>;
   }>;
 }
 
-function arm(subject: Subject, transport: Transport, http: HttpServer): Arm {
+function arm(subject: Subject, transport: Transport, http: HttpServer, work: Work): Arm {
+  const calls = work.steps * work.atOnce;
   let opened: Awaited<ReturnType<Subject['open']>> | undefined;
   let answers: readonly string[] = [];
   return {
@@ -93,10 +101,10 @@ function arm(subject: Subject, transport: Transport, http: HttpServer): Arm {
     run: async (): Promise<Cost> => {
       const cpu = process.cpuUsage();
       const start = performance.now();
-      answers = await opened!.run();
-      const value = (performance.now() - start) / CALLS;
+      answers = await opened!.run(work);
+      const value = (performance.now() - start) / calls;
       const { user, system } = process.cpuUsage(cpu);
-      return { value, cpu: (user + system) / 1000 / CALLS };
+      return { value, cpu: (user + system) / 1000 / calls };
     },
     answer: async () => answers,
     teardown: async () => {
@@ -106,51 +114,62 @@ function arm(subject: Subject, transport: Transport, http: HttpServer): Arm {
   };
 }
 
-/** An agent of the AI SDK that calls one tool after the other. */
+/** The calls of each step, numbered through. */
+const callsOf = ({ steps, atOnce }: Work): readonly (readonly number[])[] =>
+  Array.from({ length: steps }, (_, step) =>
+    Array.from({ length: atOnce }, (_one, i) => step * atOnce + i + 1),
+  );
+
+/** An agent of the AI SDK that calls tools, one step after the other. */
 async function throughAi(
   name: string,
+  work: Work,
   settings: { readonly tools: ToolSet },
 ): Promise<readonly string[]> {
-  let call = 0;
+  const left = [...callsOf(work)];
   const none = { total: 1, noCache: 1, cacheRead: undefined, cacheWrite: undefined };
   const model = new MockLanguageModelV4({
-    doGenerate: async () => ({
-      content:
-        call++ < CALLS
-          ? [
-              {
-                type: 'tool-call',
-                toolCallId: `c${call}`,
-                toolName: name,
-                input: JSON.stringify({ message: textOf(call) }),
-              },
-            ]
-          : [{ type: 'text', text: 'done' }],
-      finishReason: { unified: call <= CALLS ? 'tool-calls' : 'stop', raw: undefined },
-      usage: { inputTokens: none, outputTokens: { total: 1, text: 1, reasoning: undefined } },
-      warnings: [],
-    }),
+    doGenerate: async () => {
+      const step = left.shift();
+      return {
+        content: step?.map((call) => ({
+          type: 'tool-call',
+          toolCallId: `c${call}`,
+          toolName: name,
+          input: JSON.stringify({ message: textOf(call) }),
+        })) ?? [{ type: 'text', text: 'done' }],
+        finishReason: { unified: step ? 'tool-calls' : 'stop', raw: undefined },
+        usage: { inputTokens: none, outputTokens: { total: 1, text: 1, reasoning: undefined } },
+        warnings: [],
+      };
+    },
   });
   const { steps } = await generateText({
     ...settings,
     model,
     prompt: 'go',
-    stopWhen: isStepCount(CALLS + 1),
+    stopWhen: isStepCount(work.steps + 1),
   });
   return steps.flatMap(({ toolResults }) => toolResults.map(({ output }) => contentText(output)));
 }
 
 /** An agent of LangChain that does the same. */
-async function throughLangchain(name: string, parts: object): Promise<readonly string[]> {
+async function throughLangchain(
+  name: string,
+  work: Work,
+  parts: object,
+): Promise<readonly string[]> {
   const model = fakeModel();
-  for (let call = 1; call <= CALLS; call++) {
-    model.respondWithTools([{ name, args: { message: textOf(call) }, id: `c${call}` }]);
+  for (const step of callsOf(work)) {
+    model.respondWithTools(
+      step.map((call) => ({ name, args: { message: textOf(call) }, id: `c${call}` })),
+    );
   }
   model.respond(new AIMessage('done'));
   const agent = createAgent({ model, ...(parts as { tools: [] }) });
   const { messages } = await agent.invoke(
     { messages: [{ role: 'user', content: 'go' }] },
-    { recursionLimit: 4 * CALLS },
+    { recursionLimit: 4 * work.steps + 20 },
   );
   return messages.filter((message) => message.getType() === 'tool').map((message) => message.text);
 }
@@ -161,7 +180,7 @@ function contentText(output: unknown): string {
 }
 
 function patchbay(
-  use: (view: ReturnType<ExtensionRegistry['view']>) => Promise<readonly string[]>,
+  use: (view: ReturnType<ExtensionRegistry['view']>, work: Work) => Promise<readonly string[]>,
 ): Subject {
   return {
     name: 'patchbay',
@@ -172,7 +191,7 @@ function patchbay(
       const view = registry.view();
       await view.compile();
       return {
-        run: () => use(view),
+        run: (work) => use(view, work),
         close: async () => {
           await registry.close();
           await connections.close();
@@ -183,7 +202,7 @@ function patchbay(
 }
 
 const aiSubjects: readonly Subject[] = [
-  patchbay((view) => throughAi('all__echo', aiSdk(view))),
+  patchbay((view, work) => throughAi('all__echo', work, aiSdk(view))),
   {
     name: '@ai-sdk/mcp',
     open: async ({ url }) => {
@@ -192,13 +211,16 @@ const aiSubjects: readonly Subject[] = [
           url === undefined ? new Experimental_StdioMCPTransport(STDIO) : { type: 'http', url },
       });
       const tools = (await client.tools()) as ToolSet;
-      return { run: () => throughAi('echo', { tools }), close: () => client.close() };
+      return {
+        run: (work) => throughAi('echo', work, { tools }),
+        close: () => client.close(),
+      };
     },
   },
 ];
 
 const langchainSubjects: readonly Subject[] = [
-  patchbay((view) => throughLangchain('all__echo', langchain(view))),
+  patchbay((view, work) => throughLangchain('all__echo', work, langchain(view))),
   {
     name: '@langchain/mcp-adapters',
     open: async ({ url }) => {
@@ -211,34 +233,44 @@ const langchainSubjects: readonly Subject[] = [
         },
       });
       const tools = await client.getTools();
-      return { run: () => throughLangchain('echo', { tools }), close: () => client.close() };
+      return {
+        run: (work) => throughLangchain('echo', work, { tools }),
+        close: () => client.close(),
+      };
     },
   },
 ];
 
-function singleCall(
-  framework: string,
+function compared(
+  framework: 'ai' | 'LangChain',
   transport: Transport,
-  subjects: readonly Subject[],
-  cpu: number,
-  value: number,
+  work: Work,
+  atMost: Readonly<Partial<Record<'cpu' | 'value', number>>>,
 ): Case {
   const http = new HttpServer();
+  const subjects = framework === 'ai' ? aiSubjects : langchainSubjects;
   const against = subjects[1]!.name;
   return {
-    name: `one call, ${transport}, through ${framework}`,
+    name: `${work.atOnce === 1 ? 'one call' : `${work.atOnce} calls at once`}, ${transport}, through ${framework}`,
     unit: 'ms',
-    arms: subjects.map((subject) => arm(subject, transport, http)),
-    goals: [
-      { arm: 'patchbay', against, of: 'cpu', atMost: cpu },
-      { arm: 'patchbay', against, of: 'value', atMost: value },
-    ],
+    arms: subjects.map((subject) => arm(subject, transport, http, work)),
+    goals: (['cpu', 'value'] as const).flatMap((of) =>
+      atMost[of] === undefined ? [] : [{ arm: 'patchbay', against, of, atMost: atMost[of] }],
+    ),
   };
 }
 
 export const singleCalls: readonly Case[] = [
-  singleCall('ai', 'stdio', aiSubjects, 0.65, 0.95),
-  singleCall('ai', 'http', aiSubjects, 0.35, 0.4),
-  singleCall('LangChain', 'stdio', langchainSubjects, 0.55, 0.7),
-  singleCall('LangChain', 'http', langchainSubjects, 0.28, 0.35),
+  compared('ai', 'stdio', ONE_BY_ONE, { cpu: 0.65, value: 0.95 }),
+  compared('ai', 'http', ONE_BY_ONE, { cpu: 0.35, value: 0.4 }),
+  compared('LangChain', 'stdio', ONE_BY_ONE, { cpu: 0.55, value: 0.7 }),
+  compared('LangChain', 'http', ONE_BY_ONE, { cpu: 0.28, value: 0.35 }),
+];
+
+/** Milliseconds per call: the throughput, turned around. */
+export const callsAtOnce: readonly Case[] = [
+  compared('ai', 'stdio', AT_ONCE, { value: 1 / 1.6 }),
+  compared('ai', 'http', AT_ONCE, { value: 1 / 3 }),
+  compared('LangChain', 'stdio', AT_ONCE, { value: 1 / 2 }),
+  compared('LangChain', 'http', AT_ONCE, { value: 1 / 4 }),
 ];

@@ -1,0 +1,92 @@
+// The least server over stdio there can be, so that what is measured is the client.
+// node plain.mjs --tools=N [--output] [--starts=FILE] [--id=NAME]
+import { appendFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+
+const { values } = parseArgs({
+  options: {
+    tools: { type: 'string', default: '1' },
+    output: { type: 'boolean', default: false },
+    starts: { type: 'string' },
+    id: { type: 'string', default: 'plain' },
+  },
+});
+// Every start is counted, also that of a process which lives for a moment only.
+if (values.starts !== undefined) appendFileSync(values.starts, `${process.pid}\n`);
+
+const object = (properties) => ({ type: 'object', properties });
+const echo = {
+  name: 'echo',
+  description: 'Says it again.',
+  inputSchema: object({ message: { type: 'string' } }),
+};
+const large = {
+  name: 'large',
+  description: 'So many characters of text.',
+  inputSchema: object({ characters: { type: 'integer' } }),
+};
+const relist = {
+  name: 'relist',
+  description: 'Says that the list of tools is another one.',
+  inputSchema: object({}),
+};
+const tools = [
+  echo,
+  large,
+  relist,
+  ...Array.from({ length: Number(values.tools) }, (_, i) => ({
+    name: `tool${i}`,
+    description: `Does what number ${i} does, with a title, a limit and some tags.`,
+    inputSchema: object({
+      title: { type: 'string', description: `The title of ${i}.` },
+      limit: { type: 'integer', minimum: 1 },
+      tags: { type: 'array', items: { type: 'string' } },
+    }),
+    ...(values.output
+      ? {
+          outputSchema: object({
+            found: { type: 'array', items: object({ id: { type: 'string' } }) },
+            [`of${i}`]: { type: 'integer' },
+          }),
+        }
+      : {}),
+  })),
+];
+
+const say = (message) =>
+  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+const text = (said) => ({ content: [{ type: 'text', text: said }] });
+
+const METHODS = {
+  initialize: ({ protocolVersion }) => ({
+    protocolVersion,
+    capabilities: { tools: { listChanged: true } },
+    serverInfo: { name: values.id, version: '1' },
+  }),
+  'tools/list': () => ({ tools }),
+  'tools/call': ({ name, arguments: args }) => {
+    if (name === 'large') return text('x'.repeat(args.characters));
+    if (name !== 'relist') return text(`Echo: ${args?.message}`);
+    say({ method: 'notifications/tools/list_changed' });
+    return text('');
+  },
+  ping: () => ({}),
+};
+
+let rest = '';
+process.stdin.setEncoding('utf8').on('data', (chunk) => {
+  const lines = (rest + chunk).split('\n');
+  rest = lines.pop();
+  for (const line of lines) {
+    if (line.trim() === '') continue;
+    const { id, method, params } = JSON.parse(line);
+    if (id === undefined || method === undefined) continue;
+    const answer = METHODS[method];
+    say(
+      answer === undefined
+        ? { id, error: { code: -32601, message: `No ${method} here.` } }
+        : { id, result: answer(params ?? {}) },
+    );
+  }
+});
+process.stdin.on('end', () => process.exit());

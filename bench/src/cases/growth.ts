@@ -1,0 +1,106 @@
+import { ConnectionPool } from '@patchbay/connection-pool';
+import { McpServerCapability } from '@patchbay/mcp';
+import { defineTool, type Capability } from '@patchbay/protocols';
+import { ExtensionRegistry } from '@patchbay/registry';
+import { localSkills } from '@patchbay/skills/node';
+
+import type { Case } from '../case.ts';
+import { plainServer } from '../plain-server.ts';
+import { exponent } from '../statistics.ts';
+import { makeTree, type Tree } from './watching.ts';
+
+const FACTORS = [1, 10, 100] as const;
+
+/** Work of a size, prepared; what `run` does is what is timed. */
+interface Sized {
+  readonly run: () => Promise<number>;
+  readonly close?: () => Promise<void>;
+}
+
+/** Does the same work in three sizes. One that grows with its work has the exponent 1. */
+function growth(what: string, base: number, prepare: (size: number) => Promise<Sized>): Case {
+  const sizes = FACTORS.map((factor) => base * factor);
+  let prepared: readonly Sized[] = [];
+  return {
+    name: `growth with ${sizes.map((size) => size.toLocaleString('en')).join(', ')} ${what}`,
+    unit: '(exponent)',
+    warmUp: 1,
+    rounds: 5,
+    arms: [
+      {
+        name: 'patchbay',
+        setup: async () => void (prepared = await Promise.all(sizes.map(prepare))),
+        run: async () => {
+          const costs: number[] = [];
+          for (const [i, { run }] of prepared.entries()) {
+            const before = performance.now();
+            const done = await run();
+            costs.push(performance.now() - before);
+            if (done !== sizes[i]) throw new Error(`${done} of ${sizes[i]} ${what}.`);
+          }
+          return { value: exponent(sizes, costs) };
+        },
+        teardown: async () => {
+          for (const { close } of prepared) await close?.();
+        },
+      },
+    ],
+    goals: [{ arm: 'patchbay', of: 'value', atMost: 1.1 }],
+  };
+}
+
+const source = (id: string, count: number): Capability => {
+  const definitions = Array.from({ length: count }, (_, n) =>
+    defineTool({ capability: id, name: `tool${n}`, call: () => n }),
+  );
+  return { id, tools: async () => definitions };
+};
+
+/** How the cost of the main kinds of work grows with them. `base`: the smallest size. */
+export const growths = (base: number): readonly Case[] => [
+  growth('calls', base, async (size) => {
+    const connections = new ConnectionPool();
+    const registry = new ExtensionRegistry();
+    registry.register(new McpServerCapability({ id: 'all', server: plainServer(), connections }));
+    const { callTool } = await registry.view().compile();
+    return {
+      run: async () => {
+        let done = 0;
+        for (let i = 0; i < size; i++)
+          if ((await callTool('all__echo', { message: 'hi' })).isError !== true) done++;
+        return done;
+      },
+      close: async () => {
+        await registry.close();
+        await connections.close();
+      },
+    };
+  }),
+  growth('tools', base, async (size) => ({
+    run: async () => {
+      await using registry = new ExtensionRegistry();
+      registry.register(source('all', size));
+      return (await registry.view().compile()).tools.length;
+    },
+  })),
+  growth('skills', base, async (size) => {
+    const tree: Tree = await makeTree(size);
+    return {
+      run: async () => {
+        const skills = localSkills({ id: 'bench', folder: tree.groups });
+        return (await skills.listSkills({ report: () => undefined } as never)).length;
+      },
+      close: () => tree.remove(),
+    };
+  }),
+  growth('sessions', base, async (size) => ({
+    run: async () => {
+      await using registry = new ExtensionRegistry();
+      registry.register(source('all', 10));
+      let done = 0;
+      for (let i = 0; i < size; i++)
+        if ((await registry.view({ session: `${i}` }).compile()).tools.length === 10) done++;
+      return done;
+    },
+  })),
+];
