@@ -30,7 +30,7 @@ function firstBuild(tools: number, output: boolean): Case {
   const arms: readonly Arm[] = [
     {
       name: 'patchbay',
-      setup: async () => void (await (await connections.acquire(server)).close()),
+      setup: async () => (await connections.acquire(server)).close(),
       run: async () => {
         const { registry, extensions } = registryOver(server, connections);
         built.set('patchbay', Object.keys(await extensions.toolsForMessages()).length);
