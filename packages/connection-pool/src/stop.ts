@@ -1,6 +1,6 @@
 /**
- * What ends something that is under way: an AbortSignal that is made when somebody asks for it. One costs more than
- * everything else that we do for a call, and a call over a pipe needs none.
+ * What ends something that is under way: an AbortSignal that is made when somebody asks for it. A call over a pipe needs
+ * none, and making one shows in a profile of it.
  */
 export interface Stop {
   readonly isOver: boolean;
