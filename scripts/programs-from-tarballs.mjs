@@ -11,7 +11,7 @@ import { packAll } from './tarball.mjs';
 
 const TESTS = [
   'programs.int.test.ts',
-  'tenants.int.test.ts',
+  'tenants.long.test.ts',
   'tenants-service.ts',
   'own-capability.int.test.ts',
 ];
