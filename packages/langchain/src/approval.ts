@@ -1,5 +1,6 @@
 import {
   PatchbayError,
+  type ApprovalDecision,
   type CallOptions,
   type ToolResult,
   type TurnView,
@@ -17,23 +18,37 @@ export interface AskedCall {
   readonly args: unknown;
 }
 
+/** A call that a person is asked about. */
+export interface Question extends AskedCall {
+  /** The policy's own words, where it has any. */
+  readonly words?: string | undefined;
+}
+
 /**
- * A call through the turn. Where the policy wants a person asked, the run is interrupted before anything is sent, with
- * the same question and the same answers as `humanInTheLoopMiddleware`, so that one user interface serves both. Where
- * nobody can be asked (no checkpointer), the refusal stands.
+ * A call through the turn. Where the policy wants a person asked, `said` is what they said when they were asked about the
+ * step; else the run is interrupted before anything is sent. Where nobody can be asked (no checkpointer), the refusal
+ * stands.
  */
 export async function callAsking(
   turn: Pick<TurnView, 'callTool'>,
   call: AskedCall,
   options: CallOptions,
-  interrupt: Interrupt | undefined,
+  asking: {
+    readonly said?: { readonly decision: unknown } | undefined;
+    interrupt?: Interrupt | undefined;
+  },
 ): Promise<ToolResult> {
+  const { said, interrupt } = asking;
   try {
     return await turn.callTool(call.name, call.args, options);
   } catch (error) {
-    if (!needsApproval(error) || interrupt === undefined) throw error;
-    const args = decided(call, ask(call, error, interrupt));
-    return turn.callTool(call.name, args, { ...options, approved: true });
+    if (!needsApproval(error) || (said === undefined && interrupt === undefined)) throw error;
+    const { question } = error.details ?? {};
+    const words = typeof question === 'string' ? question : undefined;
+    const decision =
+      said === undefined ? askPerson([{ ...call, words }], interrupt)?.[0] : said.decision;
+    if (decision === undefined) throw error;
+    return turn.callTool(call.name, decided(call, decision), { ...options, approved: true });
   }
 }
 
@@ -41,29 +56,48 @@ function needsApproval(error: unknown): error is PatchbayError {
   return PatchbayError.isInstance(error) && error.code === 'approval-required';
 }
 
-function ask(call: AskedCall, required: PatchbayError, interrupt: Interrupt): unknown {
-  const { name } = call;
-  const args = isRecord(call.args) ? call.args : {};
-  const { question: wanted } = required.details ?? {};
-  // The policy's own words, where it has any.
-  const description =
-    typeof wanted === 'string' ? wanted : `The call of ${name} needs an approval.`;
+/**
+ * Interrupts the run, with the same question and the same answers as `humanInTheLoopMiddleware`, so that one user interface
+ * serves both: what was decided on each call, `null` where that cannot be told. `undefined`: nobody can be asked.
+ */
+export function askPerson(
+  calls: readonly Question[],
+  interrupt: Interrupt | undefined,
+): readonly unknown[] | undefined {
+  if (interrupt === undefined) return undefined;
   const question: HITLRequest = {
-    actionRequests: [{ name, args, description }],
-    reviewConfigs: [{ actionName: name, allowedDecisions: ['approve', 'edit', 'reject'] }],
+    actionRequests: calls.map(({ name, args, words }) => ({
+      name,
+      args: isRecord(args) ? args : {},
+      description: words ?? `The call of ${name} needs an approval.`,
+    })),
+    reviewConfigs: calls.map(({ name }) => ({
+      actionName: name,
+      allowedDecisions: ['approve', 'edit', 'reject'],
+    })),
   };
+  let answer: unknown;
   try {
-    return interrupt(question);
+    answer = interrupt(question);
   } catch (error) {
-    throw bubbleUp(error) ?? required;
+    const control = bubbleUp(error);
+    if (control !== undefined) throw control;
+    return undefined;
   }
+  const decisions = isRecord(answer) ? answer['decisions'] : undefined;
+  // One decision for two calls is for neither of them.
+  const fits = Array.isArray(decisions) && decisions.length === calls.length;
+  return calls.map((_, at): unknown => (fits ? decisions[at] : null));
+}
+
+/** The question that a policy's answer is, if it is one. */
+export function questionOf(said: ApprovalDecision): { readonly words?: string } | undefined {
+  if (said === 'ask') return {};
+  return typeof said === 'object' && 'ask' in said ? { words: said.ask } : undefined;
 }
 
 /** The arguments to call with. */
-function decided({ name, args }: AskedCall, answer: unknown): unknown {
-  const decisions =
-    isRecord(answer) && Array.isArray(answer['decisions']) ? answer['decisions'] : [];
-  const decision: unknown = decisions[0];
+function decided({ name, args }: AskedCall, decision: unknown): unknown {
   if (isRecord(decision)) {
     if (decision['type'] === 'approve') return args;
     const edited = decision['editedAction'];
@@ -77,7 +111,7 @@ function decided({ name, args }: AskedCall, answer: unknown): unknown {
   }
   throw refused(
     name,
-    `The call of ${name} did not run: the answer to its approval was not understood. Resume with { decisions: [{ type: 'approve' | 'edit' | 'reject' }] }.`,
+    `The call of ${name} did not run: the answer to its approval was not understood. Resume with { decisions: [{ type: 'approve' | 'edit' | 'reject' }] }, one for each of the actionRequests.`,
   );
 }
 

@@ -5,6 +5,7 @@ import type { Progress, ServerRequestHandlers, TurnView } from '@patchbay/protoc
 
 import { callAsking, type Interrupt } from './approval.ts';
 import { bubbleUp } from './control-flow.ts';
+import type { Said } from './run-turn.ts';
 import {
   errorMessage,
   resultMessage,
@@ -23,6 +24,8 @@ export interface ExecSettings extends ResultSettings {
 export interface ExecOrigin {
   readonly turn: Pick<TurnView, 'callTool'>;
   readonly interrupt?: Interrupt | undefined;
+  /** What a person said when they were asked about the step. */
+  readonly said?: Said | undefined;
   /** The custom stream of the run. */
   readonly writer?: ((chunk: unknown) => void) | undefined;
 }
@@ -47,7 +50,7 @@ export function execTool(
   settings: ExecSettings,
 ): DynamicStructuredTool {
   const { name, id } = call;
-  const { turn, interrupt, writer } = origin;
+  const { turn, interrupt, said, writer } = origin;
   const { validator, handlers } = settings;
   const ids = id === undefined ? {} : { callId: id };
   const onProgress = (progress: Progress) =>
@@ -72,7 +75,7 @@ export function execTool(
         ...(handlers === undefined ? {} : { handlers }),
       };
       try {
-        const result = await callAsking(turn, { name, args }, options, interrupt);
+        const result = await callAsking(turn, { name, args }, options, { said, interrupt });
         return resultMessage(call, result, settings);
       } catch (error) {
         const control = bubbleUp(error);

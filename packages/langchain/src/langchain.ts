@@ -8,6 +8,7 @@ import type { MediaOption } from './media-policy.ts';
 import { modelRequest } from './model-request.ts';
 import { makeMediaOf } from './result-media.ts';
 import { endTurn, runContext, runState } from './run-turn.ts';
+import { askAboutStep } from './step-approval.ts';
 import { callTool } from './tool-call.ts';
 
 export interface LangchainOptions {
@@ -70,6 +71,7 @@ export function langchain(view: ExtensionView, options: LangchainOptions = {}): 
     ownToolErrors: options.ownToolErrors ?? 'to-model',
     faceOf: makeFaces(report),
     offered: new Set<string>(),
+    taken: new Set<string>(),
     exec: { ...makeExecSettings(report, options.maxResultChars), handlers: options.handlers },
   } as const;
   const name = middlewareName(view.scope, options.name);
@@ -86,6 +88,7 @@ export function langchain(view: ExtensionView, options: LangchainOptions = {}): 
     stateSchema: runState,
     contextSchema: runContext,
     wrapModelCall: async (request, handler) => handler(await modelRequest(request, adapter)),
+    afterModel: (state, runtime) => askAboutStep({ state, runtime }, adapter),
     wrapToolCall: (request, handler) => callTool(request, handler, adapter),
   });
   return { tools: [], middleware: [turn, middleware] };

@@ -29,6 +29,8 @@ export interface ModelRequestSettings {
   readonly deferAbove?: number | undefined;
   /** Every name that was ever offered. */
   readonly offered: Set<string>;
+  /** Every name that was not, because the agent has a tool of that name. */
+  readonly taken: Set<string>;
 }
 
 /** The parts of LangChain's model request that are read or replaced. */
@@ -44,7 +46,7 @@ export async function modelRequest<R extends ShapedRequest>(
   request: R,
   settings: ModelRequestSettings,
 ): Promise<R> {
-  const { view, media, mediaOf, faceOf, report, offered } = settings;
+  const { view, media, mediaOf, faceOf, report, offered, taken } = settings;
   const { model, messages, tools, systemMessage } = request;
   const { signal } = request.runtime;
   const [kind, step] = await Promise.all([
@@ -58,11 +60,12 @@ export async function modelRequest<R extends ShapedRequest>(
   const isMany = step.tools.length > Math.min(deferAbove, TOOL_LIMIT);
   const defers = step.tools.length > deferAbove;
   if (isMany && !defers) report(tooManyTools(TOOL_LIMIT, REMEDY));
-  const taken = new Set(tools.map(nameOf));
+  const own = new Set(tools.map(nameOf));
   const faces: ClientTool[] = [];
   for (const tool of step.tools) {
     const { name } = tool.definition;
-    if (taken.has(name)) {
+    if (own.has(name)) {
+      taken.add(name);
       report(clash(tool));
       continue;
     }

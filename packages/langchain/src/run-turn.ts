@@ -2,13 +2,26 @@ import { HumanMessage, type BaseMessage } from '@langchain/core/messages';
 import { PatchbayError, type ExtensionView, type TurnView } from '@patchbay/protocols';
 import { z } from 'zod';
 
+/** What a person said about one call of the last step. */
+export interface Said {
+  /** The arguments that they were shown, as JSON. */
+  readonly args: string;
+  /** As it was said; whoever makes the call looks at it. */
+  readonly decision: unknown;
+}
+
 /**
  * The turn's id lies in the state of the run: it is made once when a run begins, two parallel runs have two, and it is
- * checkpointed, so that a run resumed elsewhere goes on with the same turn. Plain text; nothing else of ours is kept in
- * a channel. The underscore keeps it out of the agent's input and output.
+ * checkpointed, so that a run resumed elsewhere goes on with the same turn. So does what people said about the calls of the
+ * last step, by the ids of the calls. Plain data; nothing else of ours is kept in a channel. The underscore keeps it out of
+ * the agent's input and output.
  */
-export const runState: z.ZodObject<{ _patchbayTurn: z.ZodOptional<z.ZodString> }> = z.object({
+export const runState: z.ZodObject<{
+  _patchbayTurn: z.ZodOptional<z.ZodString>;
+  _patchbaySaid: z.ZodOptional<z.ZodRecord<z.ZodString, z.ZodCustom<Said, Said>>>;
+}> = z.object({
   _patchbayTurn: z.string().optional(),
+  _patchbaySaid: z.record(z.string(), z.custom<Said>()).optional(),
 });
 
 /**
@@ -40,6 +53,7 @@ export interface RunHook {
   readonly state: {
     readonly messages: readonly BaseMessage[];
     readonly _patchbayTurn?: string | undefined;
+    readonly _patchbaySaid?: Readonly<Record<string, Said>> | undefined;
   };
   readonly runtime: {
     readonly context?: { readonly patchbay?: ExtensionView | undefined } | undefined;

@@ -6,6 +6,7 @@ import { bubbleUp } from './control-flow.ts';
 import { execTool, isExecTool, type ExecSettings } from './exec-tool.ts';
 import { ownToolError } from './own-tool-error.ts';
 import { turnOfRun, viewOfRun, type RunHook } from './run-turn.ts';
+import { saidAbout } from './step-approval.ts';
 import { errorMessage } from './tool-message.ts';
 
 /** What the hook for tool calls needs of its adapter. */
@@ -46,7 +47,7 @@ export async function callTool<R extends Request>(
   if (known !== undefined) exec.validator.learn(known);
   const call = { id: toolCall.id, name: toolCall.name, source: known?.id.capability };
   const description = known?.definition.description ?? '';
-  const origin = { turn, interrupt, writer };
+  const origin = { turn, interrupt, writer, said: saidAbout(request, toolCall) };
   return handler({ ...request, tool: execTool(call, description, origin, exec) });
 }
 

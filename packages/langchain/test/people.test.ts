@@ -2,7 +2,7 @@ import { Command, interrupt, MemorySaver } from '@langchain/langgraph';
 import { interruptOn, langchain } from '@patchbay/langchain';
 import type { ApprovalPolicy } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
-import { createAgent, createMiddleware, type Decision } from 'langchain';
+import { createAgent, createMiddleware, type Decision, type HITLRequest } from 'langchain';
 import { describe, expect, it } from 'vitest';
 
 import { ask, capability, outcomes, script } from './script.ts';
@@ -101,8 +101,8 @@ describe('humanInTheLoopMiddleware', () => {
 
 describe('an approval policy that wants a person asked', () => {
   const policy: ApprovalPolicy = ({ tool }) => (tool.id.name === 'pay' ? 'ask' : 'allow');
-  const paying = (paid: unknown[]) =>
-    capability('c', {
+  const paying = (paid: unknown[], id = 'c') =>
+    capability(id, {
       pay: ({ x }) => {
         paid.push(x);
         return `paid ${String(x)}`;
@@ -146,6 +146,104 @@ describe('an approval policy that wants a person asked', () => {
       expect(paid).toEqual(calls);
     },
   );
+
+  const two = [
+    { name: 'c__pay', args: { x: 1 }, id: '1' },
+    { name: 'c__look', id: '2' },
+    { name: 'c__pay', args: { x: 2 }, id: '3' },
+    // Would fail anyway: nobody is asked.
+    { name: 'c__pay', args: { x: 'no number' }, id: '4' },
+  ];
+
+  it.each(['v1', 'v2'] as const)(
+    'is asked once for all calls of a step, and a decision is for one call (createAgent %s)',
+    async (version) => {
+      await using registry = new ExtensionRegistry({ approval: policy });
+      const paid: unknown[] = [];
+      registry.register(paying(paid));
+      const agent = createAgent({
+        model: script(two),
+        ...langchain(registry.view()),
+        checkpointer: new MemorySaver(),
+        version,
+      });
+      const { __interrupt__: asked = [] } = await agent.invoke(ask(), config);
+      expect(asked.map(({ value }) => (value as HITLRequest).actionRequests)).toMatchObject([
+        [{ args: { x: 1 } }, { args: { x: 2 } }],
+      ]);
+      const decisions: Decision[] = [{ type: 'reject', message: 'no' }, { type: 'approve' }];
+      expect(outcomes(await agent.invoke(resume(...decisions), config))).toEqual([
+        expect.stringMatching(/^error:Error: .*rejected by a person: no/),
+        'success:looked',
+        'success:paid 2',
+        expect.stringMatching(/^error:Error: Invalid arguments/),
+      ]);
+      expect(paid).toEqual([2]);
+    },
+  );
+
+  it('takes one decision on two calls for neither', async () => {
+    await using registry = new ExtensionRegistry({ approval: policy });
+    const paid: unknown[] = [];
+    registry.register(paying(paid));
+    const agent = createAgent({
+      model: script(two),
+      ...langchain(registry.view()),
+      checkpointer: new MemorySaver(),
+    });
+    await agent.invoke(ask(), config);
+    const result = await agent.invoke(resume({ type: 'approve' }), config);
+    expect(outcomes(result).filter((text) => text.includes('not understood'))).toHaveLength(2);
+    expect(paid).toEqual([]);
+  });
+
+  it('asks again where the call is another one by the time that it is made', async () => {
+    await using registry = new ExtensionRegistry({ approval: policy });
+    const paid: unknown[] = [];
+    registry.register(paying(paid));
+    const edits = createMiddleware({
+      name: 'edits',
+      wrapToolCall: (request, handler) =>
+        handler({ ...request, toolCall: { ...request.toolCall, args: { x: 500 } } }),
+    });
+    const lc = langchain(registry.view());
+    const agent = createAgent({
+      model: script([{ name: 'c__pay', args: { x: 5 } }]),
+      tools: [],
+      middleware: [edits, ...lc.middleware],
+      checkpointer: new MemorySaver(),
+    });
+    await agent.invoke(ask(), config);
+    const again = await agent.invoke(resume({ type: 'approve' }), config);
+    expect(again.__interrupt__).toMatchObject([
+      { value: { actionRequests: [{ args: { x: 500 } }] } },
+    ]);
+    expect(paid).toEqual([]);
+    await agent.invoke(resume({ type: 'approve' }), config);
+    expect(paid).toEqual([500]);
+  });
+
+  it('is asked by two views of one agent, each for its own tools', async () => {
+    await using registry = new ExtensionRegistry({ approval: policy });
+    const paid: unknown[] = [];
+    registry.register(paying(paid), { session: '1' });
+    registry.register(paying(paid, 'd'), { session: '2' });
+    const parts = ['1', '2'].map((session) => langchain(registry.view({ session })));
+    const agent = createAgent({
+      model: script([
+        { name: 'c__pay', args: { x: 1 } },
+        { name: 'd__pay', args: { x: 2 } },
+      ]),
+      tools: [],
+      middleware: parts.flatMap(({ middleware }) => middleware),
+      checkpointer: new MemorySaver(),
+    });
+    await agent.invoke(ask(), config);
+    await agent.invoke(resume({ type: 'approve' }), config);
+    expect(paid).toEqual([]);
+    const result = await agent.invoke(resume({ type: 'approve' }), config);
+    expect(outcomes(result)).toEqual(['success:paid 1', 'success:paid 2']);
+  });
 
   it('is a refusal where nobody can be asked', async () => {
     await using registry = new ExtensionRegistry({ approval: policy });
