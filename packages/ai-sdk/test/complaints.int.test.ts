@@ -1,3 +1,8 @@
+import { createServer, request as httpRequest, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { pipeline } from 'node:stream';
+import { text as read } from 'node:stream/consumers';
+
 import { ConnectionPool } from '@patchbay/connection-pool';
 import { McpServerCapability } from '@patchbay/mcp';
 import type { HttpServerConfig, Problem, ServerConfig, ToolResult } from '@patchbay/protocols';
@@ -48,19 +53,35 @@ async function run(
 const http = (options: Parameters<typeof scriptedServer>[0]) =>
   scriptedServer({ transport: 'http', ...options });
 
-/** A server whose calls are answered by this instead, the first time or always. */
-const answering = (
+/** Stands before a server over HTTP: calls of tools are answered by this instead, the first time or always. */
+async function before(
   { config }: { readonly config: object },
-  answer: () => Response,
+  answer: (response: ServerResponse) => unknown,
   times = Infinity,
-): HttpServerConfig => {
+): Promise<HttpServerConfig> {
   let left = times;
-  return {
-    ...(config as HttpServerConfig),
-    fetch: async (input, init) =>
-      String(init?.body).includes('"tools/call"') && left-- > 0 ? answer() : fetch(input, init),
-  };
-};
+  const target = (config as HttpServerConfig).url;
+  const front = createServer(async (request, response) => {
+    const body = await read(request);
+    if (body.includes('"tools/call"') && left-- > 0) return answer(response);
+    const { method, headers } = request;
+    const passed = httpRequest(target, { method, headers }, (reply) => {
+      response.writeHead(reply.statusCode ?? 500, reply.headers);
+      response.flushHeaders();
+      pipeline(reply, response, () => undefined);
+    });
+    response.on('close', () => passed.destroy());
+    passed.on('error', () => response.destroy());
+    passed.end(body);
+  });
+  await new Promise<void>((done) => front.listen(0, '127.0.0.1', done));
+  onTestFinished(async () => {
+    front.closeAllConnections();
+    await new Promise((done) => front.close(done));
+  });
+  const { port } = front.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}${new URL(target).pathname}` };
+}
 
 describe.each(MAJORS)('what is open at vercel/ai, on ai $major', (major) => {
   it('vercel-ai-5365: a stream that is read when its function is over has its tools; one that nobody reads holds nothing', async () => {
@@ -158,17 +179,20 @@ describe.each(MAJORS)('what is open at vercel/ai, on ai $major', (major) => {
     expect(steps[0]?.toolResults[0]?.output).toMatchObject({ structuredContent });
   });
 
-  it.each([
-    ['vercel-ai-19205: a server that answers 500', () => new Response('no', { status: 500 })],
+  it.each<[string, (response: ServerResponse) => unknown]>([
+    ['vercel-ai-19205: a server that answers 500', (response) => response.writeHead(500).end('no')],
     [
       'a stream that ends without an answer',
-      () => new Response('', { headers: { 'content-type': 'text/event-stream' } }),
+      (response) => response.writeHead(200, { 'content-type': 'text/event-stream' }).end(),
     ],
-    ['an answer that is no message', () => Response.json({ hello: 'world' })],
+    [
+      'an answer that is no message',
+      (response) => response.writeHead(200, { 'content-type': 'application/json' }).end('{"a":1}'),
+    ],
   ])('%s is an error of its call at once, and the run goes on', async (_, answer) => {
     await using server = await http({ tools: [{ name: 'look', onCall: () => 'looked' }] });
     const { registry } = board({
-      bad: { ...answering(server, answer), timeouts: { callMs: 5_000 } },
+      bad: { ...(await before(server, answer)), timeouts: { callMs: 5_000 } },
       good: server.config,
     });
     const { read } = await run(major, registry.view(), [
@@ -185,8 +209,8 @@ describe.each(MAJORS)('what is open at vercel/ai, on ai $major', (major) => {
 
   it('vercel-ai-16399: a session that the server has forgotten is made anew, and the call that it refused runs once', async () => {
     await using server = await http({ tools: [{ name: 'look', onCall: () => 'looked' }] });
-    const gone = () => new Response('', { status: 404 });
-    const { registry } = board({ s: answering(server, gone, 1) });
+    const gone = (response: ServerResponse) => response.writeHead(404).end();
+    const { registry } = board({ s: await before(server, gone, 1) });
     const { read } = await run(major, registry.view(), [[call('1', 's__look')], [text('done')]]);
     expect(read('s__look')).toEqual({ type: 'text', value: 'looked' });
     expect(server.executions('look')).toBe(1);

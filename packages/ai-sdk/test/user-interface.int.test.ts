@@ -23,7 +23,7 @@ import { call, MAJORS, outputs, scripted, text, type Major, type Reply } from '.
 
 const policy: ApprovalPolicy = ({ tool }) => (tool.id.name === 'pay' ? 'ask' : 'allow');
 
-/** A shop over MCP: one tool pays, one looks, one fails. */
+/** A shop over MCP: one tool pays, one looks, one fails, and one is an error of the protocol. */
 const shop = () =>
   scriptedServer({
     transport: 'http',
@@ -34,6 +34,7 @@ const shop = () =>
         name: 'fail',
         onCall: () => ({ content: [{ type: 'text', text: 'sold out' }], isError: true }),
       },
+      { name: 'refuse', onCall: 'rpc-error' },
     ],
   });
 
@@ -150,10 +151,10 @@ function start(args: readonly string[]) {
 const go: ai7.UIMessage = { id: '1', role: 'user', parts: [{ type: 'text', text: 'go' }] };
 
 describe.each(MAJORS)('a chat over HTTP, on ai $major', (major) => {
-  it('shows results and errors of tools as parts of the message', async () => {
+  it('vercel-ai-10731: shows results and errors of tools, of the protocol too, as parts of the message', async () => {
     await using server = await shop();
     await using route = await serve(major, server.config, [
-      [call('1', 'shop__look'), call('2', 'shop__fail')],
+      [call('1', 'shop__look'), call('2', 'shop__fail'), call('3', 'shop__refuse')],
       [text('done')],
     ]);
     const messages = await chat(major, route.url, [go]);
@@ -161,6 +162,7 @@ describe.each(MAJORS)('a chat over HTTP, on ai $major', (major) => {
     expect(parts).toMatchObject([
       { toolName: 'shop__look', state: 'output-available' },
       { toolName: 'shop__fail', state: 'output-error' },
+      { toolName: 'shop__refuse', state: 'output-error' },
     ]);
     expect(messages.at(-1)!.parts).toContainEqual(expect.objectContaining({ text: 'done' }));
   });
