@@ -86,7 +86,7 @@ describe.each(MAJORS)('approval in ai $major', (major) => {
   it('that came after the policy had changed its mind is a refusal, and the run goes on', async () => {
     const calls: unknown[] = [];
     let policy = ask;
-    await using registry = new ExtensionRegistry({ approval: (call) => policy(call) });
+    await using registry = new ExtensionRegistry({ approval: (asking) => policy(asking) });
     registry.register(payments(calls));
     const messages = await asked(registry, true);
     policy = () => ({ deny: 'the shop is closed' });
@@ -99,7 +99,7 @@ describe.each(MAJORS)('approval in ai $major', (major) => {
   it('that no longer needs to be asked for runs all the same, once', async () => {
     const calls: unknown[] = [];
     let policy = ask;
-    await using registry = new ExtensionRegistry({ approval: (call) => policy(call) });
+    await using registry = new ExtensionRegistry({ approval: (asking) => policy(asking) });
     registry.register(payments(calls));
     const messages = await asked(registry, true);
     policy = () => 'allow';
@@ -112,14 +112,14 @@ describe.each(MAJORS)('approval in ai $major', (major) => {
     await using registry = new ExtensionRegistry({ approval: ask });
     registry.register(payments(calls));
     const messages = await asked(registry, true);
-    const answer = messages.at(-1)!;
-    const twice = { role: 'tool', content: [...answer.content, ...answer.content] };
+    const answers = messages.at(-1)!.content as readonly object[];
+    const twice = { role: 'tool', content: [...answers, ...answers] };
     expect((await goOn(registry, [...messages.slice(0, -1), twice])).said).toBe('done');
     expect(calls).toEqual([5]);
 
     const output = { type: 'text', value: 'paid' };
     const result = { type: 'tool-result', toolCallId: '1', toolName: 't__pay', output };
-    const answered = { role: 'tool', content: [...answer.content, result] };
+    const answered = { role: 'tool', content: [...answers, result] };
     await goOn(registry, [...messages.slice(0, -1), answered]);
     await goOn(registry, [
       ...messages.slice(0, -1),

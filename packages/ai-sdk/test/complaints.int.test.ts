@@ -1,13 +1,24 @@
-import { createServer, request as httpRequest, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream';
-import { text as read } from 'node:stream/consumers';
+import { text as textOf } from 'node:stream/consumers';
 
 import { ConnectionPool } from '@patchbay/connection-pool';
 import { McpServerCapability } from '@patchbay/mcp';
-import type { HttpServerConfig, Problem, ServerConfig, ToolResult } from '@patchbay/protocols';
+import type {
+  HttpServerConfig,
+  Identity,
+  Problem,
+  ServerConfig,
+  ToolResult,
+} from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
-import { scriptedServer } from '@patchbay/testkit';
+import { scriptedServer, type ScriptedCall } from '@patchbay/testkit';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 
 import { aiSdk, type AiSdkOptions } from '../src/index.ts';
@@ -53,18 +64,16 @@ async function run(
 const http = (options: Parameters<typeof scriptedServer>[0]) =>
   scriptedServer({ transport: 'http', ...options });
 
-/** Stands before a server over HTTP: calls of tools are answered by this instead, the first time or always. */
+/** Stands before a server over HTTP, and answers itself where it says so. */
 async function before(
   { config }: { readonly config: object },
-  answer: (response: ServerResponse) => unknown,
-  times = Infinity,
+  answers: (body: string, response: ServerResponse, headers: IncomingHttpHeaders) => boolean,
 ): Promise<HttpServerConfig> {
-  let left = times;
   const target = (config as HttpServerConfig).url;
   const front = createServer(async (request, response) => {
-    const body = await read(request);
-    if (body.includes('"tools/call"') && left-- > 0) return answer(response);
+    const body = await textOf(request);
     const { method, headers } = request;
+    if (answers(body, response, headers)) return;
     const passed = httpRequest(target, { method, headers }, (reply) => {
       response.writeHead(reply.statusCode ?? 500, reply.headers);
       response.flushHeaders();
@@ -82,6 +91,8 @@ async function before(
   const { port } = front.address() as AddressInfo;
   return { url: `http://127.0.0.1:${port}${new URL(target).pathname}` };
 }
+
+const isCall = (body: string) => body.includes('"tools/call"');
 
 describe.each(MAJORS)('what is open at vercel/ai, on ai $major', (major) => {
   it('vercel-ai-5365: a stream that is read when its function is over has its tools; one that nobody reads holds nothing', async () => {
@@ -192,7 +203,13 @@ describe.each(MAJORS)('what is open at vercel/ai, on ai $major', (major) => {
   ])('%s is an error of its call at once, and the run goes on', async (_, answer) => {
     await using server = await http({ tools: [{ name: 'look', onCall: () => 'looked' }] });
     const { registry } = board({
-      bad: { ...(await before(server, answer)), timeouts: { callMs: 5_000 } },
+      bad: {
+        ...(await before(
+          server,
+          (body, response) => isCall(body) && answer(response) !== undefined,
+        )),
+        timeouts: { callMs: 5_000 },
+      },
       good: server.config,
     });
     const { read } = await run(major, registry.view(), [
@@ -209,8 +226,13 @@ describe.each(MAJORS)('what is open at vercel/ai, on ai $major', (major) => {
 
   it('vercel-ai-16399: a session that the server has forgotten is made anew, and the call that it refused runs once', async () => {
     await using server = await http({ tools: [{ name: 'look', onCall: () => 'looked' }] });
-    const gone = (response: ServerResponse) => response.writeHead(404).end();
-    const { registry } = board({ s: await before(server, gone, 1) });
+    let refusals = 0;
+    const front = await before(server, (body, response) => {
+      if (!isCall(body) || refusals++ > 0) return false;
+      response.writeHead(404).end();
+      return true;
+    });
+    const { registry } = board({ s: front });
     const { read } = await run(major, registry.view(), [[call('1', 's__look')], [text('done')]]);
     expect(read('s__look')).toEqual({ type: 'text', value: 'looked' });
     expect(server.executions('look')).toBe(1);
@@ -298,18 +320,15 @@ describe.each(MAJORS)('what users of other clients report, on ai $major', (major
   it('mastra-13769, -6529, python-sdk-1509: the headers of a user go along when tools are listed and when they are called', async () => {
     await using server = await http({ tools: [{ name: 'look', onCall: () => 'looked' }] });
     const sent = new Set<string>();
-    const { registry } = board({
-      s: {
-        ...(server.config as HttpServerConfig),
-        headers: (identity) => ({ authorization: `Bearer of-${String(identity?.id)}` }),
-        fetch: (input, init) => {
-          const method = /"method":"(tools\/\w+)"/u.exec(String(init?.body))?.[1];
-          const whose = new Headers(init?.headers).get('authorization');
-          if (method !== undefined) sent.add(`${method} ${whose}`);
-          return fetch(input, init);
-        },
-      },
+    const front = await before(server, (body, _, { authorization }) => {
+      const method = /"method":"(tools\/\w+)"/u.exec(body)?.[1];
+      if (method !== undefined) sent.add(`${method} ${authorization}`);
+      return false;
     });
+    const headers = (identity: Identity | undefined) => ({
+      authorization: `Bearer of-${identity?.id}`,
+    });
+    const { registry } = board({ s: { ...front, headers } });
     for (const user of ['ann', 'bob'])
       await run(major, registry.view({ session: user }, { identity: { id: user } }), [
         [call('1', 's__look')],
@@ -346,7 +365,7 @@ describe.each(MAJORS)('what users of other clients report, on ai $major', (major
   });
 
   it('mastra-7309: signs of life of a server are preliminary results', async () => {
-    const onCall = (_: unknown, { progress }: { progress(now: number, total: number): void }) => {
+    const onCall = (_: unknown, { progress }: ScriptedCall) => {
       progress(1, 2);
       return 'copied';
     };
