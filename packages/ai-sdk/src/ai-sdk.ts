@@ -134,11 +134,12 @@ export function aiSdk(view: ExtensionView, options: AiSdkOptions = {}): AiSdkExt
     return later;
   };
 
-  const make = (tools: readonly PatchbayTool[], canSearch = false): ToolSet => {
+  /** `canSearch` is known where they are made for a step; elsewhere nobody is shown them. */
+  const make = (tools: readonly PatchbayTool[], canSearch?: boolean): ToolSet => {
     const set: ToolSet = {};
     const isMany = tools.length > deferAbove;
-    const defers = isMany && major.isSeven && canSearch;
-    if (isMany && !defers) {
+    const defers = isMany && major.isSeven && canSearch === true;
+    if (isMany && !defers && canSearch !== undefined) {
       const remedy = major.isSeven
         ? 'Give `search: toolSearch()` of ai as one of the tools, so that they are found when they are needed'
         : 'In ai 7 they can be deferred';
