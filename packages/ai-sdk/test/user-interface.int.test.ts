@@ -194,6 +194,22 @@ describe.each(MAJORS)('a chat over HTTP, on ai $major', (major) => {
       expect(server.executions('pay')).toBe(executions);
     },
   );
+
+  it('answers an approval for a tool that its server has no more, and goes on', async () => {
+    await using server = await shop();
+    let asked: ai7.UIMessage[];
+    {
+      await using first = await serve(major, server.config, [[call('1', 'shop__pay')]]);
+      asked = await chat(major, first.url, [go]);
+    }
+    server.setTools([{ name: 'look' }]);
+    await using second = await serve(major, server.config, [[text('It is closed.')]]);
+    const done = await chat(major, second.url, answer(asked, true));
+    expect(toolParts(done)).toMatchObject([{ toolName: 'shop__pay', state: 'output-error' }]);
+    expect(outputs(second.seen[0])['shop__pay']?.value).toContain('not available (any more)');
+    expect(done.at(-1)!.parts).toContainEqual(expect.objectContaining({ text: 'It is closed.' }));
+    expect(server.executions('pay')).toBe(0);
+  });
 });
 
 describe('a process that is started for one request', () => {
