@@ -113,9 +113,14 @@ describe.each(MAJORS)('approval in ai $major', (major) => {
     registry.register(payments(calls));
     const messages = await asked(registry, true);
     const answers = messages.at(-1)!.content as readonly object[];
-    const twice = { role: 'tool', content: [...answers, ...answers] };
-    expect((await goOn(registry, [...messages.slice(0, -1), twice])).said).toBe('done');
+    const twice = [...messages.slice(0, -1), { role: 'tool', content: [...answers, ...answers] }];
+    expect((await goOn(registry, twice)).said).toBe('done');
     expect(calls).toEqual([5]);
+    const { model } = scripted(major, [[text('streamed')]]);
+    const agent = new ai.ToolLoopAgent({ model, ...aiSdk(registry.view()) });
+    expect(await (await agent.stream({ messages: twice as never })).text).toBe('streamed');
+    // Another run of the program with a conversation that has no result.
+    expect(calls).toEqual([5, 5]);
 
     const output = { type: 'text', value: 'paid' };
     const result = { type: 'tool-result', toolCallId: '1', toolName: 't__pay', output };
@@ -127,7 +132,25 @@ describe.each(MAJORS)('approval in ai $major', (major) => {
       { role: 'assistant', content: 'Paid.' },
       { role: 'user', content: 'thanks' },
     ]);
-    expect(calls).toEqual([5]);
+    expect(calls).toEqual([5, 5]);
+  });
+
+  it('is kept to again where the call failed and the program tries the same conversation once more', async () => {
+    let tries = 0;
+    await using registry = new ExtensionRegistry({ approval: ask });
+    const pay = () => {
+      if (++tries === 1) throw new Error('busy');
+      return 'paid';
+    };
+    const look = { name: 'look', annotations: { readOnlyHint: true }, call: () => 'looked' };
+    registry.register(capability('t', [{ name: 'pay', call: pay }, look]));
+    const messages = await asked(registry, true);
+    const { model, seen } = scripted(major, () => [text('done')]);
+    const agent = new ai.ToolLoopAgent({ model, ...aiSdk(registry.view()) });
+    for (const type of ['error-text', 'text']) {
+      await agent.generate({ messages });
+      expect(outputs(seen.at(-1))['t__pay']?.type).toBe(type);
+    }
   });
 
   it('of another call does not count for this one', async () => {
