@@ -11,6 +11,7 @@ export function filledConnections(
   values: Values,
 ): ConnectionProvider {
   const filled = new WeakMap<ServerConfig, ServerConfig>();
+  const status = connections.status?.bind(connections);
   return {
     /** @throws PatchbayError `env-missing` naming what is not set, and what the connections throw */
     acquire: async (config, options) => {
@@ -18,11 +19,9 @@ export function filledConnections(
       filled.set(config, now);
       return connections.acquire(now, options);
     },
-    status: (config, options) =>
-      connections.status?.(filled.get(config) ?? config, options) ?? {
-        state: 'idle',
-        since: new Date(0).toISOString(),
-      },
+    ...(status === undefined
+      ? {}
+      : { status: (config, options) => status(filled.get(config) ?? config, options) }),
   };
 }
 

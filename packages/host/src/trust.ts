@@ -60,11 +60,7 @@ export class Trust {
         await this.#require(request, options.signal);
         return connections.acquire(config, options);
       },
-      status: (config, options) =>
-        connections.status?.(config, options) ?? {
-          state: 'idle',
-          since: new Date(0).toISOString(),
-        },
+      ...(connections.status === undefined ? {} : { status: connections.status.bind(connections) }),
     };
   }
 

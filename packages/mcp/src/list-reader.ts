@@ -90,6 +90,10 @@ export class ListReader {
   }
 }
 
+/** Options of a request that ends with a signal, if there is one. */
+export const until = (signal: AbortSignal | undefined): { readonly signal?: AbortSignal } =>
+  signal === undefined ? {} : { signal };
+
 /** The server is not there: its last list does not count any more. */
 export const isGone = (error: unknown): boolean =>
   PatchbayError.isInstance(error) && GONE.has(error.code);

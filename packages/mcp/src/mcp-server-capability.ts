@@ -33,13 +33,13 @@ import {
 } from '@patchbay/protocols';
 
 import { Burst } from './burst.ts';
-import { ListReader, type Question } from './list-reader.ts';
+import { ListReader, until, type Question } from './list-reader.ts';
 import { promptArguments } from './prompt-arguments.ts';
 import { toMcpUri } from './resource-uri.ts';
 import { ServedSkills } from './served-skills.ts';
 import { ServerConnections } from './server-connections.ts';
 import { ServerLists, type Lists } from './server-lists.ts';
-import { ServerResources } from './server-resources.ts';
+import { INVALID_PARAMS, ServerResources } from './server-resources.ts';
 import { difference, keepDefinitions, namePasses, passes, type ToolFilter } from './tool-list.ts';
 
 export interface McpServerOptions extends ToolFilter {
@@ -394,9 +394,3 @@ export class McpServerCapability
     return listed.find((definition) => definition.name === name);
   }
 }
-
-const until = (signal: AbortSignal | undefined): { readonly signal?: AbortSignal } =>
-  signal === undefined ? {} : { signal };
-
-/** JSON-RPC "Invalid params": the answer to a tool that is not there. (MCP "Tools", error handling) */
-const INVALID_PARAMS = -32_602;

@@ -13,7 +13,7 @@ import {
   type SkillFile,
 } from '@patchbay/protocols';
 
-import { isGone, type ListReader } from './list-reader.ts';
+import { isGone, until, type ListReader } from './list-reader.ts';
 import type { ServerConnections } from './server-connections.ts';
 import type { ServerLists } from './server-lists.ts';
 
@@ -202,9 +202,6 @@ export class ServedSkills {
     return entry;
   }
 }
-
-const until = (signal: AbortSignal | undefined): RequestOptions =>
-  signal === undefined ? {} : { signal };
 
 const MANIFEST = '/SKILL.md';
 

@@ -138,8 +138,8 @@ export class ServerResources {
 
 const OLDER_SKILL = /^skill:\/\/.*\/SKILL\.md$/;
 
-/** JSON-RPC "Invalid params". */
-const INVALID_PARAMS = -32_602;
+/** JSON-RPC "Invalid params": the answer to a tool or resource that is not there. (MCP "Tools", "Resources", error handling) */
+export const INVALID_PARAMS = -32_602;
 /** How older servers say that a resource is not there. */
 const NO_RESOURCE = -32_002;
 
