@@ -62,6 +62,24 @@ describe('with a newer LangGraph, a run', () => {
   });
 });
 
+/** LangChain rejects the output of a tool that threw, and nobody need be listening. */
+it('openwiki-426: a tool that throws does not end the process that streams events (v3)', async () => {
+  await using registry = new ExtensionRegistry();
+  registry.register(
+    capability('c', {
+      bad: () => {
+        throw new Error('boom');
+      },
+    }),
+  );
+  const agent = createAgent({ model: script([{ name: 'c__bad' }]), ...langchain(registry.view()) });
+  const run = await agent.streamEvents(ask(), { version: 'v3' });
+  const statuses: string[] = [];
+  for await (const { name, status } of run.toolCalls) statuses.push(`${name} ${await status}`);
+  expect(statuses).toEqual(['c__bad finished']);
+  expect(outcomes(await run.output)).toEqual([expect.stringMatching(/^error:Error: .*boom/)]);
+});
+
 /** Middlewares that the oldest LangChain does not have. */
 describe('the place in the list', () => {
   const nothing = { type: 'object', properties: {} } as const;
