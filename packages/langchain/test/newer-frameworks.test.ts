@@ -3,11 +3,19 @@ import { once } from 'node:events';
 import { langchain } from '@patchbay/langchain';
 import type { Problem } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
-import { createAgent, fakeModel, HumanMessage, modelFallbackMiddleware, tool } from 'langchain';
+import {
+  ClearToolUsesEdit,
+  createAgent,
+  fakeModel,
+  HumanMessage,
+  modelFallbackMiddleware,
+  tool,
+} from 'langchain';
 import { describe, expect, it } from 'vitest';
 
 import { ask, capability, outcomes, script, slow } from './script.ts';
 import {
+  contextEditing,
   humanReview,
   modelRetry,
   summarization,
@@ -157,9 +165,10 @@ describe('the place in the list', () => {
         modelFallbackMiddleware(fakeModel()),
         modelRetry({ maxRetries: 0 }),
         humanReview({ interruptOn: { other: true } }),
-        toolCallLimit({ toolName: 'c__bad', runLimit: 1 }),
         summarization({ model: fakeModel(), trigger: { messages: 99 } }),
+        contextEditing({ edits: [new ClearToolUsesEdit({ trigger: { tokens: 9e5 } })] }),
         ...lc.middleware,
+        toolCallLimit({ toolName: 'c__bad', runLimit: 1 }),
         toolError({ onError: (error: Error) => `told: ${error.message}` }),
         toolRetry({ maxRetries: 1, initialDelayMs: 0, jitter: false, onFailure: 'error' }),
         toolSelector({ model: selector, maxTools: 3 }),
