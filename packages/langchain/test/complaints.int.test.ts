@@ -99,7 +99,7 @@ describe('langchainjs-11605, by its four names', () => {
       ...(server.config as HttpServerConfig),
       headers: (identity) => ({ authorization: `Bearer token-of-${String(identity?.id)}` }),
       fetch: (input, init) => {
-        if (String(init?.body).includes('tools/call'))
+        if (typeof init?.body === 'string' && init.body.includes('tools/call'))
           calls.push(new Headers(init?.headers).get('authorization'));
         return fetch(input, init);
       },
