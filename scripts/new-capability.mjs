@@ -50,6 +50,7 @@ writeFileSync(
 await run('pnpm', ['install', '--prefer-offline', '--no-frozen-lockfile'], { cwd: root });
 await run('pnpm', ['exec', 'oxfmt', folder, 'test/architecture.test.ts'], { cwd: root });
 await run(process.execPath, ['scripts/suites-page.mjs'], { cwd: root });
+await run(process.execPath, ['scripts/api.mjs'], { cwd: root });
 await run('pnpm', ['exec', 'oxfmt', 'docs/suites.md'], { cwd: root });
 console.log(`${folder} is there. Next: pnpm test ${folder}`);
 

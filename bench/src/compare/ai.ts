@@ -5,8 +5,8 @@ import type { ServerConfig, StdioServerConfig } from '@patchbay/protocols';
 import { generateText, isStepCount, type ToolSet } from 'ai';
 import { MockLanguageModelV4 } from 'ai/test';
 
-import { plug } from './plug.ts';
-import type { Calls, Plugged, Side } from './side.ts';
+import { plug, plugShared } from './plug.ts';
+import { headersOf, type Calls, type Plugged, type Side } from './side.ts';
 
 const NONE = { total: 1, noCache: 1, cacheRead: undefined, cacheWrite: undefined };
 
@@ -74,6 +74,7 @@ export const patchbayForAi: Side = {
     const { registry, close } = plug(servers);
     return plugged(() => aiSdk(registry.view()), close);
   },
+  openShared: async (url) => plugShared(url, (view, calls) => run(aiSdk(view), calls, undefined)),
 };
 
 /** A client for each server; their tools spread into one set. (AI SDK docs, "MCP Tools") */
@@ -87,6 +88,22 @@ export const aiSdkMcp: Side = {
       () => ({ tools }),
       async () => void (await Promise.all(clients.map((one) => one.close()))),
     );
+  },
+  // A client is for one user.
+  openShared: async (url) => {
+    const clients = new Map<string, ReturnType<typeof createMCPClient>>();
+    return {
+      callAs: async (user, name) => {
+        const headers = headersOf(user);
+        const known =
+          clients.get(user) ?? createMCPClient({ transport: { type: 'http', url, headers } });
+        clients.set(user, known);
+        return run({ tools: (await (await known).tools()) as ToolSet }, [{ name }], undefined);
+      },
+      close: async () => {
+        for (const one of clients.values()) await (await one).close();
+      },
+    };
   },
 };
 

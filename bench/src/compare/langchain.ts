@@ -4,8 +4,8 @@ import { langchain } from '@patchbay/langchain';
 import type { ServerConfig, StdioServerConfig } from '@patchbay/protocols';
 import { createAgent, createMiddleware, fakeModel } from 'langchain';
 
-import { plug } from './plug.ts';
-import type { Calls, Plugged, Side } from './side.ts';
+import { plug, plugShared } from './plug.ts';
+import { headersOf, type Calls, type Plugged, type Side } from './side.ts';
 
 async function run(parts: object, calls: Calls, signal?: AbortSignal): Promise<readonly string[]> {
   const model = fakeModel();
@@ -62,6 +62,7 @@ export const patchbayForLangchain: Side = {
       close,
     );
   },
+  openShared: async (url) => plugShared(url, (view, calls) => run(langchain(view), calls)),
 };
 
 /** One client of all servers, its tools given to the agent. (LangChain docs, "MCP") */
@@ -79,6 +80,15 @@ export const mcpAdapters: Side = {
       async () => tools.map(({ name }) => name),
       () => client.close(),
     );
+  },
+  // One client, asked for tools with the headers of each user, as it offers.
+  openShared: async (url) => {
+    const client = new MultiServerMCPClient({ mcpServers: { shop: { transport: 'http', url } } });
+    return {
+      callAs: async (user, name) =>
+        run({ tools: await client.getTools([], { headers: headersOf(user) }) }, [{ name }]),
+      close: () => client.close(),
+    };
   },
 };
 

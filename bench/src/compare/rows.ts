@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
+import type { HttpServerConfig } from '@patchbay/protocols';
 import { scriptedServer, type ScriptedServer, type ScriptedTool } from '@patchbay/testkit';
 
-import type { Plugged, Side } from './side.ts';
+import { gateTo } from './gate.ts';
+import { headersOf, type Plugged, type Side } from './side.ts';
 
 /** One thing that users run into, tried on one side: what came of it, in a few words. */
 export interface Row {
@@ -197,24 +199,21 @@ export const ROWS: readonly Row[] = [
       ),
   },
   {
-    what: 'One tool of three has no schema',
+    what: 'Two users take turns: alice, bob, alice',
     outcome: async (side) => {
-      const tools = [
-        { name: 'one', inputSchema: { type: 'object' } },
-        { name: 'bare' },
-        { name: 'two', inputSchema: { type: 'object' } },
-      ];
-      await using server = await scriptedServer({
-        methods: { 'tools/list': async () => ({ tools }) },
-      });
+      await using server = await scriptedServer({ transport: 'http', tools: [{ name: 'who' }] });
+      await using gate = await gateTo((server.config as HttpServerConfig).url);
+      const shared = await side.openShared(gate.url);
+      const users = ['alice', 'bob', 'alice'];
       try {
-        const plugged = await side.open({ shop: server.config });
-        const offered = await plugged.tools();
-        await plugged.close();
-        return `${offered.length} of 3 tools are there`;
-      } catch {
-        return 'no tool is there: an error';
+        for (const user of users) await shared.callAs(user, 'who');
+      } finally {
+        await shared.close();
       }
+      const came = users.map((user) => headersOf(user).authorization);
+      return gate.calls.join() === came.join()
+        ? 'each call has its own user’s token'
+        : `the calls had: ${gate.calls.map((token) => token?.replace('Bearer ', '') ?? 'none').join(', ')}`;
     },
   },
   {

@@ -12,8 +12,18 @@ export interface Plugged {
   close(): Promise<void>;
 }
 
+/** One server over HTTP, plugged into a program that has many users: each one's calls go out with their own token. */
+export interface Shared {
+  callAs(user: string, tool: string): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+/** What a user's calls go out with. */
+export const headersOf = (user: string) => ({ authorization: `Bearer ${user}` });
+
 /** One way to plug servers in, as its documentation shows it. */
 export interface Side {
   readonly name: string;
   open(servers: Readonly<Record<string, ServerConfig>>): Promise<Plugged>;
+  openShared(url: string): Promise<Shared>;
 }

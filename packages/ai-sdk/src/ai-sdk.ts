@@ -7,12 +7,13 @@ import {
   tooManyTools,
   type PlanOptions,
 } from '@patchbay/adapter-kit';
-import type {
-  ExtensionView,
-  Problem,
-  ServerRequestHandlers,
-  Tool as PatchbayTool,
-  TurnView,
+import {
+  PatchbayError,
+  type ExtensionView,
+  type Problem,
+  type ServerRequestHandlers,
+  type Tool as PatchbayTool,
+  type TurnView,
 } from '@patchbay/protocols';
 import type { ModelMessage, PrepareStepFunction, Tool, ToolSet } from 'ai';
 
@@ -20,7 +21,7 @@ import { userText, type Instructions } from './instructions.ts';
 import { LiveTools } from './live-tools.ts';
 import { makeTombstone, makeTool, type ToolHost } from './make-tool.ts';
 import { noticeMajor, type Major } from './major.ts';
-import { isApproved, toolsNamedIn, toolsWithApproval } from './open-approvals.ts';
+import { AnsweredCalls, isApproved, toolsNamedIn, toolsWithApproval } from './open-approvals.ts';
 import { Run, type AnyPrepareStep, type StepOptions, type StepSettings } from './run.ts';
 
 /** What {@link aiSdk} takes. */
@@ -75,6 +76,7 @@ export function aiSdk(view: ExtensionView, options: AiSdkOptions = {}): AiSdkExt
   const made = new WeakMap<PatchbayTool, ToolSet[string]>();
   const deferred = new WeakMap<object, ToolSet[string]>();
   const ours = new WeakSet<object>();
+  const answered = new AnsweredCalls();
 
   /** Outside of a step that we prepared (a call that was approved meanwhile): a turn for this alone. */
   const inTurn = async <T>(
@@ -101,17 +103,19 @@ export function aiSdk(view: ExtensionView, options: AiSdkOptions = {}): AiSdkExt
     schemas: createProviderSchemas(),
     validator: createToolValidator(report),
     report,
-    call: (name, args, messages, call) =>
-      inTurn(messages, (turn) =>
-        turn.callTool(name, args, {
-          ...call,
-          ...(options.handlers === undefined ? {} : { handlers: options.handlers }),
-          approved: isApproved(messages, call.callId ?? ''),
-        }),
-      ),
+    call: async (name, args, messages, call) => {
+      if (byMessages.get(messages)?.allows(name) === false) throw inactive(name);
+      const { callId = '' } = call;
+      const approved = isApproved(messages, callId);
+      const handlers = options.handlers === undefined ? {} : { handlers: options.handlers };
+      const make = () =>
+        inTurn(messages, (turn) => turn.callTool(name, args, { ...call, ...handlers, approved }));
+      return approved ? answered.once(messages, callId, make) : make();
+    },
     needsApproval: async (name, args, { toolCallId, messages }) => {
       // Asked again when the answer is there: it was needed.
       if (isApproved(messages, toolCallId)) return true;
+      if (byMessages.get(messages)?.allows(name) === false) return false;
       // Where it cannot be asked the call cannot be made either, and says why.
       const decision = await inTurn(messages, (turn) => turn.approval(name, args)).catch(
         () => 'allow' as const,
@@ -134,11 +138,12 @@ export function aiSdk(view: ExtensionView, options: AiSdkOptions = {}): AiSdkExt
     return later;
   };
 
-  const make = (tools: readonly PatchbayTool[], canSearch = false): ToolSet => {
+  /** `canSearch` is known where they are made for a step; elsewhere nobody is shown them. */
+  const make = (tools: readonly PatchbayTool[], canSearch?: boolean): ToolSet => {
     const set: ToolSet = {};
     const isMany = tools.length > deferAbove;
-    const defers = isMany && major.isSeven && canSearch;
-    if (isMany && !defers) {
+    const defers = isMany && major.isSeven && canSearch === true;
+    if (isMany && !defers && canSearch !== undefined) {
       const remedy = major.isSeven
         ? 'Give `search: toolSearch()` of ai as one of the tools, so that they are found when they are needed'
         : 'In ai 7 they can be deferred';
@@ -210,6 +215,11 @@ export function aiSdk(view: ExtensionView, options: AiSdkOptions = {}): AiSdkExt
       return shared.object;
     },
   };
+}
+
+function inactive(name: string): PatchbayError {
+  const message = `The tool "${name}" is not active at this step.`;
+  return new PatchbayError('tool-hidden', message, { details: { tool: name } });
 }
 
 /** The settings of an agent that are composed with ours. */

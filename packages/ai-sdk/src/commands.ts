@@ -3,6 +3,7 @@ import type { ExtensionView } from '@patchbay/protocols';
 import type { ModelMessage } from 'ai';
 
 import { userText } from './instructions.ts';
+import { userMessage } from './user-message.ts';
 
 /**
  * The same messages, where the last one is a slash command of the user with the command's prompt in its place: hand them
@@ -21,12 +22,5 @@ export async function commands(
 }
 
 function asMessage({ role, text, media }: PlannedMessage): ModelMessage {
-  if (role === 'assistant') return { role, content: text };
-  const files = media.map(({ data, mimeType, name }) => ({
-    type: 'file' as const,
-    data,
-    mediaType: mimeType,
-    ...(name === undefined ? {} : { filename: name }),
-  }));
-  return { role, content: [{ type: 'text', text }, ...files] };
+  return role === 'assistant' ? { role, content: text } : userMessage(text, media);
 }

@@ -1,3 +1,4 @@
+import type { ToolResult } from '@patchbay/protocols';
 import type { ModelMessage } from 'ai';
 
 /** The fields of parts of messages that approvals and calls are told by, in both majors. */
@@ -21,6 +22,28 @@ export function isApproved(messages: readonly ModelMessage[], toolCallId: string
       part.approved === true &&
       asked.includes(part.approvalId),
   );
+}
+
+/**
+ * Calls under way that a person has said yes to. Where the yes stands twice in a conversation, some versions of the AI SDK
+ * make the call twice at once: it is one call. Made again later, with the same conversation, it is another one.
+ */
+export class AnsweredCalls {
+  readonly #running = new WeakMap<readonly ModelMessage[], Map<string, Promise<ToolResult>>>();
+
+  once(
+    messages: readonly ModelMessage[],
+    callId: string,
+    make: () => Promise<ToolResult>,
+  ): Promise<ToolResult> {
+    let running = this.#running.get(messages);
+    if (running === undefined) this.#running.set(messages, (running = new Map()));
+    const known = running.get(callId);
+    if (known !== undefined) return known;
+    const call = make().finally(() => running.delete(callId));
+    running.set(callId, call);
+    return call;
+  }
 }
 
 /** The tools for which a conversation asks, or has asked, for an approval. */

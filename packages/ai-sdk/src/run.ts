@@ -48,6 +48,8 @@ export class Run {
   #userText: string | undefined;
   /** The program's own instructions in force: in 7 an override carries forward, ours must not. */
   #own: Instructions | undefined;
+  /** What the program itself leaves of the tools at this step; absent: all. */
+  #allowed: readonly string[] | undefined;
 
   constructor(
     view: ExtensionView,
@@ -57,6 +59,11 @@ export class Run {
     this.#view = view;
     this.#start = start;
     this.#make = make;
+  }
+
+  /** Whether the program lets this step use a tool. Not every version of the AI SDK keeps a model from the others. */
+  allows(name: string): boolean {
+    return this.#allowed?.includes(name) !== false;
   }
 
   /** For calls of a step. Where the model thought longer than a turn may rest, what the turn hides is asked anew. */
@@ -88,10 +95,10 @@ export class Run {
     const step = await this.#begin().prepare({
       isSaid: saidIn(messages.map(({ content }) => content)),
     });
-    const allowed = own.activeTools ?? activeTools;
+    this.#allowed = own.activeTools ?? activeTools;
     const names = live
       .offer(this.#make(step.tools, live.canSearch))
-      .filter((name) => allowed === undefined || allowed.includes(name));
+      .filter((name) => this.allows(name));
     const settings = { ...own, activeTools: names };
     const ours = systemMessages(step.instructions);
     if (isSeven) {

@@ -216,7 +216,7 @@ describe.each(MAJORS)('public reports, on ai $major', (major) => {
     expect(read('big').value).toHaveLength(300_000);
   });
 
-  it('copilot-cli-1879: every name fits every provider, in any order, and calls the right tool', async () => {
+  it('copilot-cli-1879, mastra-6302: every name fits every provider, in any order, and calls the right tool', async () => {
     const servers = ['github.com/acme/linear-mcp', 's'.repeat(70)];
     const offered = async (order: readonly string[]) => {
       const view = board('copilot-cli-1879', ...order).registry.view();

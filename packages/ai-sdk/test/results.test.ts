@@ -101,7 +101,7 @@ describe.each(MAJORS)('a result in ai $major', (major) => {
     expect(output?.value).toContain('host/x');
   });
 
-  it('with an image reaches the model once as an image, beside a note', async () => {
+  it('vercel-ai-6073, -7202, -11072: with an image reaches the model once as an image, beside a note', async () => {
     const content = [
       { type: 'text', text: 'a shot' },
       { type: 'image', mimeType: 'image/png', data: PNG },
@@ -315,7 +315,7 @@ describe.each(MAJORS)('a result in ai $major', (major) => {
     expect(await ended.promise).toEqual(new Error('left'));
   });
 
-  it('says where a tool comes from, and asks for no strict mode', async () => {
+  it('vercel-ai-6704: says where a tool comes from, and asks for no strict mode', async () => {
     registry.register(
       capability('git.hub', [
         { name: 'a/b', title: 'A of B', annotations: { readOnlyHint: true }, call: () => 'ok' },

@@ -1,4 +1,4 @@
-import { AIMessage } from '@langchain/core/messages';
+import { AIMessage, ToolMessage } from '@langchain/core/messages';
 import { PatchbayError, type ExtensionView } from '@patchbay/protocols';
 
 import { askPerson, questionOf, type Interrupt, type Question } from './approval.ts';
@@ -13,6 +13,7 @@ export interface StepApprovalSettings {
   readonly exec: ExecSettings;
 }
 
+type Calls = NonNullable<AIMessage['tool_calls']>;
 type Hook = RunHook & { readonly runtime: { readonly interrupt?: Interrupt | undefined } };
 
 /**
@@ -24,8 +25,7 @@ export async function askAboutStep(
   { state, runtime }: Hook,
   settings: StepApprovalSettings,
 ): Promise<{ readonly _patchbaySaid: Record<string, Said>; messages: [] } | undefined> {
-  const last = state.messages.at(-1);
-  const calls = AIMessage.isInstance(last) ? (last.tool_calls ?? []) : [];
+  const calls = openCalls(state.messages);
   const asked = await questions(calls, { state, runtime }, settings);
   if (asked.length === 0) return undefined;
   const decisions = askPerson(asked, runtime.interrupt);
@@ -42,6 +42,17 @@ export async function askAboutStep(
   return { _patchbaySaid: Object.fromEntries([...before, ...said]), messages: [] };
 }
 
+/** What the model asked for last and nobody has answered: another middleware may have answered some. */
+function openCalls(messages: RunHook['state']['messages']): Calls {
+  const at = messages.findLastIndex((message) => AIMessage.isInstance(message));
+  const last = messages[at];
+  if (!AIMessage.isInstance(last)) return [];
+  const answered = messages.slice(at).filter((message) => ToolMessage.isInstance(message));
+  return (last.tool_calls ?? []).filter(
+    ({ id }) => !answered.some(({ tool_call_id }) => tool_call_id === id),
+  );
+}
+
 /** What was said about a call as it is made now. */
 export function saidAbout(
   { state }: RunHook,
@@ -53,7 +64,7 @@ export function saidAbout(
 
 /** The calls of ours that a person has to be asked about, in the model's order. What would fail anyway is no question. */
 async function questions(
-  calls: NonNullable<AIMessage['tool_calls']>,
+  calls: Calls,
   hook: Hook,
   { view, taken, exec }: StepApprovalSettings,
 ): Promise<readonly (Question & { readonly id: string })[]> {

@@ -74,7 +74,7 @@ describe('an abort', () => {
     expect(await heard).toEqual([reason]);
   });
 
-  it('leaves a thread whose next request is well-formed', async () => {
+  it('leaves a thread whose next request is well-formed (langchainjs-11437)', async () => {
     await using registry = new ExtensionRegistry();
     const { events, capability: made } = slow();
     registry.register(made);

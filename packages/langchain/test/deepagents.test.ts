@@ -1,3 +1,4 @@
+import { Command, MemorySaver } from '@langchain/langgraph';
 import { langchain } from '@patchbay/langchain';
 import type { TurnContext } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
@@ -12,7 +13,13 @@ const deepAgent = createDeepAgent as unknown as (options: {
   readonly model: ReturnType<typeof fakeModel>;
   readonly middleware: readonly AgentMiddleware[];
   readonly subagents?: readonly object[];
-}) => { invoke(input: object): Promise<{ messages: AIMessage[] }> };
+  readonly checkpointer?: MemorySaver;
+}) => {
+  invoke(
+    input: object,
+    config?: object,
+  ): Promise<{ messages: AIMessage[]; __interrupt__?: readonly object[] }>;
+};
 
 const call = (id: string, name: string, args: Record<string, unknown> = {}) => ({ id, name, args });
 const task = (id: string, description: string) =>
@@ -78,5 +85,36 @@ describe('deepagents', () => {
       new Set(turns.filter(({ userText }) => userText === said).map(({ turnId }) => turnId));
     for (const said of ['go', 'left', 'right']) expect(idsOf(said).size, said).toBe(1);
     expect(new Set(turns.map(({ turnId }) => turnId)).size).toBe(3);
+  });
+
+  it('asks a person about a call of a sub-agent, and makes it once', async () => {
+    await using registry = new ExtensionRegistry({
+      approval: ({ tool }) => (tool.id.name === 'pay' ? 'ask' : 'allow'),
+    });
+    const paid: unknown[] = [];
+    registry.register(capability('c', { pay: ({ x }) => `paid ${String(paid.push(x))}` }));
+    const { middleware } = langchain(registry.view({ session: 's' }));
+    const model = fakeModel()
+      .respondWithTools([task('1', 'pay it')])
+      .respondWithTools([call('2', 'c__pay', { x: 5 })])
+      .respond(new AIMessage('helper done'))
+      .respond(new AIMessage('done'));
+    const helper = { name: 'helper', description: 'Helps.', systemPrompt: 'Help.', middleware };
+    const agent = deepAgent({
+      model,
+      middleware,
+      subagents: [helper],
+      checkpointer: new MemorySaver(),
+    });
+    const config = { configurable: { thread_id: 't' } };
+    const waiting = await agent.invoke(ask(), config);
+    expect(waiting.__interrupt__).toMatchObject([
+      { value: { actionRequests: [{ name: 'c__pay', args: { x: 5 } }] } },
+    ]);
+    expect(paid).toEqual([]);
+    const resume = new Command({ resume: { decisions: [{ type: 'approve' }] } });
+    const result = await agent.invoke(resume, config);
+    expect(outcomes(result)[0]).toMatch(/helper done$/u);
+    expect(paid).toEqual([5]);
   });
 });

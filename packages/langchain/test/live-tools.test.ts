@@ -11,7 +11,7 @@ import { ask, capability, kinds, outcomes, script, toolMessages } from './script
 const nothing = { type: 'object', properties: {} } as const;
 
 describe('tools of a view', () => {
-  it('run although the graph never heard of them, also those that appear while the run goes', async () => {
+  it('run although the graph never heard of them, also those that appear while the run goes (langgraphjs-1934, langchainjs-10543)', async () => {
     await using registry = new ExtensionRegistry();
     registry.register(
       capability('first', {
@@ -206,7 +206,7 @@ describe('a failure', () => {
     expect(toolMessages(result)[0]?.artifact.patchbay.error.code).toBe('invalid-arguments');
   });
 
-  it('of the agent’s own tool is what createAgent makes of it without us', async () => {
+  it('of the agent’s own tool is what createAgent makes of it without us (langchain-33153, langchainjs-11154)', async () => {
     await using registry = new ExtensionRegistry();
     const boom = tool(
       async () => {

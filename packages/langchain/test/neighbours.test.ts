@@ -174,46 +174,53 @@ describe('the place in the list', () => {
     },
   );
 
-  it('an activated skill is said again once its text was summarized away, and not before', async () => {
-    await using registry = new ExtensionRegistry();
-    registry.register(capability('c', { a: () => 'a ran' }));
-    registry.register(
-      memorySkills({
-        id: 'mine',
-        skills: [{ name: 'careful', description: 'About care.', body: 'Never delete.' }],
-      }),
-    );
-    registry.register(new SkillManagerCapability());
-    const lc = langchain(registry.view({ session: 's' }));
-    const summarizer = fakeModel();
-    for (let at = 0; at < 9; at++) summarizer.respond(new AIMessage('SUMMARY'));
-    // A scripted model repeats in its answers what it was given: here it says nothing.
-    const calls = [{ name: 'activate_skill', args: { name: 'careful' } }, A_CALL, A_CALL];
+  const summarizing = () => {
     const model = fakeModel();
-    for (const [at, call] of calls.entries()) {
-      const tool_calls = [{ ...call, id: String(at), type: 'tool_call' as const }];
-      model.respond(new AIMessage({ content: '', tool_calls }));
-    }
-    model.respond(new AIMessage('done'));
-    await createAgent({
-      model,
-      middleware: [
-        summarization({ model: summarizer, trigger: { messages: 6 }, keep: { messages: 2 } }),
-        ...lc.middleware,
-      ],
-    }).invoke(ask());
-    expect(summarizer.calls.length).toBeGreaterThan(0);
-    const told = model.calls.map(({ messages }) => {
-      const [system, ...others] = messages.map(({ content }) =>
-        JSON.stringify(content).includes('Never delete.'),
-      );
-      return [system, others.includes(true)];
+    for (let at = 0; at < 9; at++) model.respond(new AIMessage('SUMMARY'));
+    return summarization({ model, trigger: { messages: 6 }, keep: { messages: 2 } });
+  };
+  const clearing = () =>
+    contextEditing({
+      edits: [new ClearToolUsesEdit({ trigger: { tokens: 100 }, keep: { messages: 2 } })],
     });
-    expect(told).toEqual([
-      [false, false],
-      [false, true],
-      [false, true],
-      [true, false],
-    ]);
-  });
+
+  it.each([
+    ['summarized away', summarizing],
+    ['cleared by contextEditing before ours', clearing],
+  ] as const)(
+    'an activated skill is said again once its text was %s, and not before',
+    async (_, loses) => {
+      await using registry = new ExtensionRegistry();
+      registry.register(capability('c', { a: () => 'a ran '.repeat(200) }));
+      registry.register(
+        memorySkills({
+          id: 'mine',
+          skills: [{ name: 'careful', description: 'About care.', body: 'Never delete.' }],
+        }),
+      );
+      registry.register(new SkillManagerCapability());
+      const lc = langchain(registry.view({ session: 's' }));
+      // A scripted model repeats in its answers what it was given: here it says nothing.
+      const calls = [{ name: 'activate_skill', args: { name: 'careful' } }, A_CALL, A_CALL];
+      const model = fakeModel();
+      for (const [at, call] of calls.entries()) {
+        const tool_calls = [{ ...call, id: String(at), type: 'tool_call' as const }];
+        model.respond(new AIMessage({ content: '', tool_calls }));
+      }
+      model.respond(new AIMessage('done'));
+      await createAgent({ model, middleware: [loses(), ...lc.middleware] }).invoke(ask());
+      const told = model.calls.map(({ messages }) => {
+        const [system, ...others] = messages.map(({ content }) =>
+          JSON.stringify(content).includes('Never delete.'),
+        );
+        return [system, others.includes(true)];
+      });
+      expect(told).toEqual([
+        [false, false],
+        [false, true],
+        [false, true],
+        [true, false],
+      ]);
+    },
+  );
 });

@@ -3,11 +3,19 @@ import { once } from 'node:events';
 import { langchain } from '@patchbay/langchain';
 import type { Problem } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
-import { createAgent, fakeModel, HumanMessage, modelFallbackMiddleware, tool } from 'langchain';
+import {
+  ClearToolUsesEdit,
+  createAgent,
+  fakeModel,
+  HumanMessage,
+  modelFallbackMiddleware,
+  tool,
+} from 'langchain';
 import { describe, expect, it } from 'vitest';
 
 import { ask, capability, outcomes, script, slow } from './script.ts';
 import {
+  contextEditing,
   humanReview,
   modelRetry,
   summarization,
@@ -60,6 +68,24 @@ describe('with a newer LangGraph, a run', () => {
     });
     expect(outcomes(result)).toEqual([expect.stringMatching(/:success:mine$/)]);
   });
+});
+
+/** LangChain rejects the output of a tool that threw, and nobody need be listening. */
+it('openwiki-426: a tool that throws does not end the process that streams events (v3)', async () => {
+  await using registry = new ExtensionRegistry();
+  registry.register(
+    capability('c', {
+      bad: () => {
+        throw new Error('boom');
+      },
+    }),
+  );
+  const agent = createAgent({ model: script([{ name: 'c__bad' }]), ...langchain(registry.view()) });
+  const run = await agent.streamEvents(ask(), { version: 'v3' });
+  const statuses: string[] = [];
+  for await (const { name, status } of run.toolCalls) statuses.push(`${name} ${await status}`);
+  expect(statuses).toEqual(['c__bad finished']);
+  expect(outcomes(await run.output)).toEqual([expect.stringMatching(/^error:Error: .*boom/)]);
 });
 
 /** Middlewares that the oldest LangChain does not have. */
@@ -139,9 +165,10 @@ describe('the place in the list', () => {
         modelFallbackMiddleware(fakeModel()),
         modelRetry({ maxRetries: 0 }),
         humanReview({ interruptOn: { other: true } }),
-        toolCallLimit({ toolName: 'c__bad', runLimit: 1 }),
         summarization({ model: fakeModel(), trigger: { messages: 99 } }),
+        contextEditing({ edits: [new ClearToolUsesEdit({ trigger: { tokens: 9e5 } })] }),
         ...lc.middleware,
+        toolCallLimit({ toolName: 'c__bad', runLimit: 1 }),
         toolError({ onError: (error: Error) => `told: ${error.message}` }),
         toolRetry({ maxRetries: 1, initialDelayMs: 0, jitter: false, onFailure: 'error' }),
         toolSelector({ model: selector, maxTools: 3 }),

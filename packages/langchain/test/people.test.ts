@@ -6,7 +6,7 @@ import { createAgent, createMiddleware, type Decision, type HITLRequest } from '
 import { describe, expect, it } from 'vitest';
 
 import { ask, capability, outcomes, script } from './script.ts';
-import { humanReview } from './shipped-middleware.ts';
+import { humanReview, toolCallLimit } from './shipped-middleware.ts';
 
 const config = { configurable: { thread_id: 't' } };
 const resume = (...decisions: Decision[]) => new Command({ resume: { decisions } });
@@ -58,7 +58,7 @@ describe('humanInTheLoopMiddleware', () => {
     ]);
   });
 
-  it('leaves a usable thread after one rejection among several calls', async () => {
+  it('leaves a usable thread after one rejection among several calls (langchainjs-11125, -10186, -11391)', async () => {
     await using registry = new ExtensionRegistry();
     registry.register(capability('c', { safe: () => 's', pay: () => 'p', del: () => 'd' }));
     const model = script([{ name: 'c__safe' }, { name: 'c__pay' }, { name: 'c__del' }]);
@@ -221,6 +221,25 @@ describe('an approval policy that wants a person asked', () => {
     expect(paid).toEqual([]);
     await agent.invoke(resume({ type: 'approve' }), config);
     expect(paid).toEqual([500]);
+  });
+
+  it('is not asked about a call that another middleware has answered', async () => {
+    await using registry = new ExtensionRegistry({ approval: policy });
+    const paid: unknown[] = [];
+    registry.register(paying(paid));
+    const lc = langchain(registry.view());
+    const agent = createAgent({
+      model: script(two),
+      tools: [],
+      middleware: [...lc.middleware, toolCallLimit({ toolName: 'c__pay', runLimit: 1 })],
+      checkpointer: new MemorySaver(),
+    });
+    const waiting = await agent.invoke(ask(), config);
+    expect(waiting.__interrupt__).toMatchObject([
+      { value: { actionRequests: [{ args: { x: 1 } }] } },
+    ]);
+    await agent.invoke(resume({ type: 'approve' }), config);
+    expect(paid).toEqual([1]);
   });
 
   it('is asked by two views of one agent, each for its own tools', async () => {

@@ -50,6 +50,7 @@ const answers = (city: string): ServerRequestHandlers => ({
   roots: async () => [{ uri: 'file:///home/ann' }],
 });
 
+/** Elicitation, one of the four names of langchainjs-11605; the others are in complaints.int.test.ts. */
 describe('a server that asks in the middle of a call', () => {
   it.each(['legacy', 'modern'] as const)('is answered, and the run goes on (%s)', async (era) => {
     await using server = await agency(era);

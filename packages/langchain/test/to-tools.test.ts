@@ -3,6 +3,7 @@ import {
   END,
   MemorySaver,
   MessagesValue,
+  Send,
   START,
   StateGraph,
   StateSchema,
@@ -11,7 +12,7 @@ import {
 import { ToolNode } from '@langchain/langgraph/prebuilt';
 import { toTools } from '@patchbay/langchain';
 import { ExtensionRegistry } from '@patchbay/registry';
-import { AIMessage, type ToolMessage } from 'langchain';
+import { AIMessage, type HITLRequest, type ToolMessage } from 'langchain';
 import { describe, expect, it } from 'vitest';
 
 import { capability, outcomes } from './script.ts';
@@ -98,6 +99,48 @@ describe('toTools', () => {
       tool_call_id: '7',
       artifact: { patchbay: { structuredContent: { rows: [1, 2] } } },
     });
+  });
+
+  it('makes each call once where each is a task of its own, and a decision is for the call whose interrupt it names', async () => {
+    await using registry = new ExtensionRegistry({
+      approval: ({ tool }) => (tool.id.name === 'pay' ? 'ask' : 'allow'),
+    });
+    const ran: string[] = [];
+    const pay = ({ x }: { readonly x?: unknown }) => `${ran.push(`pay ${String(x)}`)}`;
+    registry.register(capability('c', { pay, look: () => `${ran.push('look')}` }));
+    const state = new StateSchema({ messages: MessagesValue });
+    const node = new ToolNode(await toTools(registry.view()));
+    const graph = new StateGraph(state)
+      .addNode('tools', node)
+      .addConditionalEdges(
+        START,
+        ({ messages }) =>
+          ((messages.at(-1) as AIMessage).tool_calls ?? []).map(
+            (call) => new Send('tools', { messages, lg_tool_call: call }),
+          ),
+        ['tools'],
+      )
+      .addEdge('tools', END)
+      .compile({ checkpointer: new MemorySaver() });
+    const config = { configurable: { thread_id: 't' } };
+    const one = { name: 'c__pay', args: { x: 1 } };
+    const two = { name: 'c__pay', args: { x: 2 } };
+    const waiting = await graph.invoke(calling(one, { name: 'c__look' }, two), config);
+    const asked = (waiting as { __interrupt__?: { id: string; value: HITLRequest }[] })
+      .__interrupt__;
+    const resume = Object.fromEntries(
+      (asked ?? []).map(({ id, value }) => {
+        const type = value.actionRequests[0]?.args['x'] === 2 ? 'approve' : 'reject';
+        return [id, { decisions: [{ type }] }];
+      }),
+    );
+    const result = await graph.invoke(new Command({ resume }), config);
+    expect(outcomes(result).map((text) => text.split(':')[0])).toEqual([
+      'error',
+      'success',
+      'success',
+    ]);
+    expect(ran).toEqual(['look', 'pay 2']);
   });
 
   it('asks a person where the policy wants one', async () => {
