@@ -110,6 +110,8 @@ async function all(): Promise<void> {
   mkdirSync(results, { recursive: true });
   writeFileSync(new URL('latest.json', results), `${JSON.stringify(report, undefined, 2)}\n`);
   const aimed = cases.filter(({ goals }) => goals.length > 0);
-  console.log(`${aimed.filter(({ met }) => met).length} of ${aimed.length} cases meet their goals.`);
+  console.log(
+    `${aimed.filter(({ met }) => met).length} of ${aimed.length} cases meet their goals.`,
+  );
   console.log(`Written to ${fileURLToPath(new URL('latest.json', results))}`);
 }
