@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os';
+
 import { defineConfig } from 'vitest/config';
 
 /** Tests run on sources: every package offers them under this condition, so nothing has to be built first. */
@@ -11,8 +13,8 @@ const ALONE = '**/*.alone.test.ts';
 
 export default defineConfig({
   test: {
-    // Most of the time is spent waiting for processes: a core left idle for the runner is a core wasted.
-    maxWorkers: '100%',
+    // Much of the time is spent waiting for processes: with a worker for each core, cores are idle.
+    maxWorkers: Math.ceil(availableParallelism() * 1.5),
     projects: [
       {
         resolve,
