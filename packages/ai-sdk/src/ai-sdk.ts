@@ -21,15 +21,24 @@ import { userText, type Instructions } from './instructions.ts';
 import { LiveTools } from './live-tools.ts';
 import { makeTombstone, makeTool, type ToolHost } from './make-tool.ts';
 import { noticeMajor, type Major } from './major.ts';
-import { AnsweredCalls, isApproved, toolsNamedIn, toolsWithApproval } from './open-approvals.ts';
+import { AnsweredCalls, approvalOf, toolsNamedIn, toolsWithApproval } from './open-approvals.ts';
 import { Run, type AnyPrepareStep, type StepOptions, type StepSettings } from './run.ts';
+import type { KnownTools, OutputSchemas } from './typed-output.ts';
 
 /** What {@link aiSdk} takes. */
-export interface AiSdkOptions extends PlanOptions {
+export interface AiSdkOptions<
+  OWN extends ToolSet = ToolSet,
+  OUTPUTS extends OutputSchemas = OutputSchemas,
+> extends PlanOptions {
   /** The program's own system prompt; it goes first. An agent's own `instructions` take its place. */
   readonly instructions?: Instructions;
   /** The program's own tools, for `generateText` and `streamText`. An agent's own `tools` are taken from the agent. */
-  readonly tools?: ToolSet;
+  readonly tools?: OWN;
+  /**
+   * Of tools that the program knows by name: their output is the structured content of their results, checked and typed by
+   * these, and the model reads it as JSON. One that does not fit is an error of the tool. Other tools give the whole result.
+   */
+  readonly outputSchemas?: OUTPUTS;
   /** The program's own `prepareStep`; what it returns is kept. An agent's own one is taken from the agent. */
   readonly prepareStep?: PrepareStepFunction<Record<string, Tool>>;
   /** Ask for strict mode where a tool's schema can be said so. Default: false. */
@@ -48,10 +57,10 @@ export interface AiSdkOptions extends PlanOptions {
 }
 
 /** A view as what `ToolLoopAgent`, `generateText` and `streamText` take: spread it into their settings. */
-export interface AiSdkExtensions {
-  /** Live: changed in place at each step. Empty before the first one. */
-  readonly tools: ToolSet;
-  readonly prepareStep: (options: StepOptions) => Promise<StepSettings>;
+export interface AiSdkExtensions<TOOLS extends ToolSet = ToolSet> {
+  /** Live: changed in place at each step. Typed are those that the program knows; before the first step there are only its own. */
+  readonly tools: TOOLS;
+  readonly prepareStep: (options: StepOptions) => Promise<StepSettings<keyof TOOLS & string>>;
   /** For agents: gives each run a turn and tools of its own, and takes in the agent's own settings. */
   readonly prepareCall: <SETTINGS extends object>(settings: SETTINGS) => Promise<SETTINGS>;
   /**
@@ -65,8 +74,13 @@ export interface AiSdkExtensions {
  * A view as what the Vercel AI SDK takes, 6 and 7. Tools, skills and instructions are seen anew at each step of a run;
  * parallel runs of one agent do not mix. Nothing is connected before the first step.
  */
-export function aiSdk(view: ExtensionView, options: AiSdkOptions = {}): AiSdkExtensions {
-  const { tools: ownTools = {}, instructions, prepareStep: ownPrepareStep } = options;
+export function aiSdk<OWN extends ToolSet = ToolSet, OUTPUTS extends OutputSchemas = OutputSchemas>(
+  view: ExtensionView,
+  options: AiSdkOptions<OWN, OUTPUTS> = {},
+): AiSdkExtensions<KnownTools<OWN, OUTPUTS>> {
+  const { instructions, prepareStep: ownPrepareStep } = options;
+  const ownTools: ToolSet = options.tools ?? {};
+  const outputSchemas: OutputSchemas = options.outputSchemas ?? {};
   const report = createProblemReport(options.onProblem);
   const major: Major = { isSeven: false };
   /** By the array that the AI SDK hands to `prepareStep` at every step of one run. */
@@ -102,19 +116,21 @@ export function aiSdk(view: ExtensionView, options: AiSdkOptions = {}): AiSdkExt
     progress: options.progress === true,
     schemas: createProviderSchemas(),
     validator: createToolValidator(report),
+    outputOf: (name) => (Object.hasOwn(outputSchemas, name) ? outputSchemas[name] : undefined),
     report,
     call: async (name, args, messages, call) => {
       if (byMessages.get(messages)?.allows(name) === false) throw inactive(name);
       const { callId = '' } = call;
-      const approved = isApproved(messages, callId);
+      const approvalId = approvalOf(messages, callId);
+      const said = approvalId === undefined ? {} : { approved: true, approvalId };
       const handlers = options.handlers === undefined ? {} : { handlers: options.handlers };
       const make = () =>
-        inTurn(messages, (turn) => turn.callTool(name, args, { ...call, ...handlers, approved }));
-      return approved ? answered.once(messages, callId, make) : make();
+        inTurn(messages, (turn) => turn.callTool(name, args, { ...call, ...handlers, ...said }));
+      return approvalId !== undefined ? answered.once(messages, callId, make) : make();
     },
     needsApproval: async (name, args, { toolCallId, messages }) => {
       // Asked again when the answer is there: it was needed.
-      if (isApproved(messages, toolCallId)) return true;
+      if (approvalOf(messages, toolCallId) !== undefined) return true;
       if (byMessages.get(messages)?.allows(name) === false) return false;
       // Where it cannot be asked the call cannot be made either, and says why.
       const decision = await inTurn(messages, (turn) => turn.approval(name, args)).catch(
@@ -178,7 +194,7 @@ export function aiSdk(view: ExtensionView, options: AiSdkOptions = {}): AiSdkExt
   const shared = new LiveTools(ownTools, onClash);
   const sharedStart = { live: shared, instructions, prepareStep: ownPrepareStep };
 
-  const prepareStep: AiSdkExtensions['prepareStep'] = (given) => {
+  const prepareStep = (given: StepOptions): Promise<StepSettings> => {
     let run = bySteps.get(given.steps);
     if (run === undefined) bySteps.set(given.steps, (run = new Run(view, sharedStart, make)));
     return step(run, given);
@@ -187,7 +203,7 @@ export function aiSdk(view: ExtensionView, options: AiSdkOptions = {}): AiSdkExt
   const tombstones = (names: readonly string[]): ToolSet =>
     Object.fromEntries(names.map((name) => [name, makeTombstone(name, host)]));
 
-  return {
+  const extensions: AiSdkExtensions = {
     tools: shared.object,
     prepareStep,
     async prepareCall<SETTINGS extends object>(settings: SETTINGS) {
@@ -215,6 +231,8 @@ export function aiSdk(view: ExtensionView, options: AiSdkOptions = {}): AiSdkExt
       return shared.object;
     },
   };
+  // Which tools the program knows is known to the compiler only.
+  return extensions as unknown as AiSdkExtensions<KnownTools<OWN, OUTPUTS>>;
 }
 
 function inactive(name: string): PatchbayError {

@@ -4,3 +4,4 @@ export type { Instructions } from './instructions.ts';
 export { resource, type ResourceOptions } from './resource.ts';
 export type { AnyPrepareStep, StepOptions, StepSettings } from './run.ts';
 export { ToolCallError } from './tool-call-error.ts';
+export type { KnownTools, OutputSchemas, TypedTools } from './typed-output.ts';

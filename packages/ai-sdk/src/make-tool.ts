@@ -6,12 +6,13 @@ import {
   type ToolValidator,
 } from '@patchbay/adapter-kit';
 import type { CallOptions, ToolResult, Tool as PatchbayTool } from '@patchbay/protocols';
-import type { JSONValue, ModelMessage, Schema, Tool } from 'ai';
+import type { FlexibleSchema, JSONValue, ModelMessage, Schema, Tool } from 'ai';
 
 import { noticeMajor, type Major } from './major.ts';
 import { modelOutput } from './model-output.ts';
 import { withProgress } from './progress.ts';
 import { ToolCallError, toToolCallError } from './tool-call-error.ts';
+import { typedOutput } from './typed-output.ts';
 
 /** What the AI SDK hands to `execute`, in both majors. */
 interface ExecuteOptions {
@@ -28,6 +29,8 @@ export interface ToolHost {
   readonly progress: boolean;
   readonly schemas: ProviderSchemas;
   readonly validator: ToolValidator;
+  /** For tools whose output the program has typed. */
+  outputOf(name: string): FlexibleSchema | undefined;
   readonly report: ProblemReport;
   /** Calls through the turn of the run that the messages belong to. */
   call(
@@ -52,7 +55,8 @@ export function makeTool(tool: PatchbayTool, host: ToolHost): Tool {
   }
   return {
     ...actions({ name, source }, host),
-    type: 'dynamic' as const,
+    // A static one has a type that the program knows.
+    ...(host.outputOf(name) === undefined ? { type: 'dynamic' as const } : {}),
     ...(description === undefined ? {} : { description }),
     ...(annotations?.title === undefined && title === undefined
       ? {}
@@ -109,13 +113,17 @@ function actions(tool: Named, host: ToolHost): object {
       throw error instanceof ToolCallError ? error : toToolCallError(error, tool, abortSignal);
     }
   };
+  const typed = host.outputOf(name);
+  const execute = (args: unknown, options: ExecuteOptions) => run(args, options);
+  const executeTyped = async (args: unknown, options: ExecuteOptions) =>
+    typedOutput(typed!, await run(args, options), tool);
+  const executeWithProgress = (args: unknown, options: ExecuteOptions) =>
+    withProgress((onProgress) => run(args, options, { onProgress }));
   return {
     needsApproval: (args: unknown, options: ExecuteOptions) =>
       host.needsApproval(name, args, options),
-    execute: host.progress
-      ? (args: unknown, options: ExecuteOptions) =>
-          withProgress((onProgress) => run(args, options, { onProgress }))
-      : (args: unknown, options: ExecuteOptions) => run(args, options),
+    // A sign of life has no place in what the program has typed.
+    execute: typed !== undefined ? executeTyped : host.progress ? executeWithProgress : execute,
     toModelOutput: ({ output }: { readonly output: unknown }) =>
       modelOutput(output, host.plan, host.major, (why) => {
         const message = `A part of a result of ${name} is not shown: ${why}.`;

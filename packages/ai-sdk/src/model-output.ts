@@ -42,7 +42,17 @@ function filename(name: string | undefined): object {
 
 function asResult(output: unknown): ToolResult {
   if (typeof output === 'string') return { content: [{ type: 'text', text: output }] };
-  const isResult =
-    typeof output === 'object' && output !== null && Array.isArray((output as ToolResult).content);
-  return isResult ? (output as ToolResult) : { content: [], structuredContent: output };
+  return isResult(output) ? output : { content: [], structuredContent: output };
+}
+
+/** Told from what a program has typed by its blocks. */
+function isResult(output: unknown): output is ToolResult {
+  const content: unknown =
+    typeof output === 'object' && output !== null ? (output as ToolResult).content : undefined;
+  const isBlock = (block: unknown) =>
+    typeof block === 'object' &&
+    block !== null &&
+    'type' in block &&
+    typeof block.type === 'string';
+  return Array.isArray(content) && content.every(isBlock);
 }

@@ -8,25 +8,29 @@ interface Part {
   readonly approved?: boolean;
   readonly toolCallId?: string;
   readonly toolName?: string;
+  readonly state?: string;
 }
 
-/** Whether a person has said yes to this very call. */
-export function isApproved(messages: readonly ModelMessage[], toolCallId: string): boolean {
+/** The answer in which a person has said yes to this very call. */
+export function approvalOf(
+  messages: readonly ModelMessage[],
+  toolCallId: string,
+): string | undefined {
   const parts = partsOf(messages);
   const asked = parts
     .filter((part) => part.type === 'tool-approval-request' && part.toolCallId === toolCallId)
     .map(({ approvalId }) => approvalId);
-  return parts.some(
+  return parts.find(
     (part) =>
       part.type === 'tool-approval-response' &&
       part.approved === true &&
       asked.includes(part.approvalId),
-  );
+  )?.approvalId;
 }
 
 /**
  * Calls under way that a person has said yes to. Where the yes stands twice in a conversation, some versions of the AI SDK
- * make the call twice at once: it is one call. Made again later, with the same conversation, it is another one.
+ * make the call twice at once: it is one call.
  */
 export class AnsweredCalls {
   readonly #running = new WeakMap<readonly ModelMessage[], Map<string, Promise<ToolResult>>>();
@@ -63,9 +67,14 @@ export function toolsNamedIn(messages: readonly object[]): readonly string[] {
 }
 
 function names(parts: readonly Part[]): readonly string[] {
-  return [
-    ...new Set(parts.flatMap(({ toolName }) => (typeof toolName === 'string' ? [toolName] : []))),
-  ];
+  return [...new Set(parts.map(nameIn).filter((name) => name !== undefined))];
+}
+
+/** A user interface has the name of a static tool in the type of its part. */
+function nameIn({ type, toolName, state }: Part): string | undefined {
+  if (typeof toolName === 'string') return toolName;
+  const isStatic = typeof type === 'string' && type.startsWith('tool-') && state !== undefined;
+  return isStatic ? type.slice('tool-'.length) : undefined;
 }
 
 /** A loop: it runs at each step, over the whole conversation. */

@@ -15,8 +15,8 @@ export interface StepOptions {
 }
 
 /** What `prepareStep` gives back, in both majors. Whatever else a composed one returns is kept. */
-export interface StepSettings {
-  activeTools?: string[];
+export interface StepSettings<NAME extends string = string> {
+  activeTools?: NAME[];
   /** 7. */
   instructions?: Instructions;
   /** 6: system messages are put before the others, so that the `system` of the call stays. */

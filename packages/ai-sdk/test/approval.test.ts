@@ -119,8 +119,7 @@ describe.each(MAJORS)('approval in ai $major', (major) => {
     const { model } = scripted(major, [[text('streamed')]]);
     const agent = new ai.ToolLoopAgent({ model, ...aiSdk(registry.view()) });
     expect(await (await agent.stream({ messages: twice as never })).text).toBe('streamed');
-    // Another run of the program with a conversation that has no result.
-    expect(calls).toEqual([5, 5]);
+    expect(calls).toEqual([5]);
 
     const output = { type: 'text', value: 'paid' };
     const result = { type: 'tool-result', toolCallId: '1', toolName: 't__pay', output };
@@ -132,7 +131,30 @@ describe.each(MAJORS)('approval in ai $major', (major) => {
       { role: 'assistant', content: 'Paid.' },
       { role: 'user', content: 'thanks' },
     ]);
-    expect(calls).toEqual([5, 5]);
+    expect(calls).toEqual([5]);
+  });
+
+  it('has made its call when the same conversation comes in another request, at once or to another process', async () => {
+    const calls: unknown[] = [];
+    const session = { session: 'ann' };
+    await using registry = new ExtensionRegistry({ approval: ask });
+    registry.register(payments(calls));
+    const messages = await asked(registry, true);
+    const send = async (to: ExtensionRegistry) => {
+      const { model, seen } = scripted(major, [[text('done')]]);
+      await new ai.ToolLoopAgent({ model, ...aiSdk(to.view(session)) }).generate({ messages });
+      return String(outputs(seen[0])['t__pay']?.value);
+    };
+    const told = (await Promise.all([send(registry), send(registry)])).toSorted();
+    const refused = expect.stringContaining('was used already') as string;
+    expect(told).toEqual([refused, 'paid']);
+
+    await using other = new ExtensionRegistry({ approval: ask });
+    other.register(payments(calls));
+    const stored = JSON.stringify(registry.state(session).snapshot());
+    other.state(session).restore(JSON.parse(stored) as never);
+    expect(await send(other)).toEqual(refused);
+    expect(calls).toEqual([5]);
   });
 
   it('is kept to again where the call failed and the program tries the same conversation once more', async () => {

@@ -9,6 +9,7 @@ import {
   type ToolSet,
 } from 'ai';
 import { describe, expectTypeOf, it } from 'vitest';
+import { z } from 'zod';
 
 import { aiSdk, commands } from '../src/index.ts';
 
@@ -56,6 +57,31 @@ describe('the types of the AI SDK', () => {
       tools: { own },
       prepareStep: ({ stepNumber }) => ({ activeTools: [`step-${stepNumber}`] }),
     });
+  });
+
+  it('type the results of tools that the program knows, its own and those of servers', async () => {
+    const tools = { own };
+    const outputSchemas = {
+      weather__now: jsonSchema<{ temp: number }>({ type: 'object' }),
+      crm__find: z.object({ names: z.array(z.string()) }),
+    };
+    const extensions = aiSdk(view, { tools, outputSchemas });
+    const { toolResults } = await generateText({ model, prompt: 'go', ...extensions });
+    for (const result of toolResults) {
+      if (result.dynamic === true) expectTypeOf(result.output).toBeUnknown();
+      else if (result.toolName === 'weather__now')
+        expectTypeOf(result.output).toEqualTypeOf<{ temp: number }>();
+      else if (result.toolName === 'crm__find')
+        expectTypeOf(result.output).toEqualTypeOf<{ names: string[] }>();
+      else expectTypeOf(result.output).toEqualTypeOf<number>();
+    }
+    const agent = new ToolLoopAgent({ model, ...extensions });
+    for (const { toolResults: ofStep } of (await agent.generate({ prompt: 'go' })).steps)
+      for (const result of ofStep)
+        if (result.dynamic !== true && result.toolName === 'weather__now')
+          expectTypeOf(result.output.temp).toBeNumber();
+    // @ts-expect-error no schema of a tool
+    aiSdk(view, { outputSchemas: { weather__now: 5 } });
   });
 
   it('infer the options and the output of an agent as they do without', async () => {

@@ -33,6 +33,11 @@ export interface CallOptions {
   readonly validator?: ArgumentValidator;
   /** A person has said yes to this very call: an `ask` of the policy is answered. A `deny` stays one. */
   readonly approved?: boolean;
+  /**
+   * Which answer of a person that was, where answers can come again (a conversation that is sent twice): it counts for one
+   * call in its session that succeeded, or may have.
+   */
+  readonly approvalId?: string;
 }
 
 /**

@@ -14,7 +14,7 @@ import {
 
 import { executionRule } from './acting.ts';
 import { checkOutput } from './output-check.ts';
-import { approvedTools } from './session-approvals.ts';
+import { approvedTools, returnApproval, spendApproval } from './session-approvals.ts';
 import type { OfferedTool } from './snapshot.ts';
 import type { ToolPins } from './tool-pins.ts';
 import type { NameFilter, Viewer } from './viewer.ts';
@@ -125,7 +125,7 @@ async function callChecked(
       },
     );
   }
-  await approve(offered, args, caller, options);
+  const spent = await approve(offered, args, caller, options);
 
   const { signal } = options;
   const until = untilAnyOf(signal, viewer.ended, registration.gone);
@@ -133,8 +133,11 @@ async function callChecked(
   try {
     if (registration.closed) throw unavailable(name);
     const call = tool.call(args, context(viewer, options, until.signal));
-    return await cutShort(call, until.life, CUT_MS);
+    const result = await cutShort(call, until.life, CUT_MS);
+    if (result.isError === true && spent !== undefined) returnApproval(viewer.state, spent);
+    return result;
   } catch (error) {
+    if (spent !== undefined && !mayHaveRun(error, signal)) returnApproval(viewer.state, spent);
     if (PatchbayError.isInstance(error)) throw error;
     if (signal?.aborted === true) throw aborted(name, signal, error);
     throw toPatchbayError(error, 'source-failed', {
@@ -155,14 +158,21 @@ export function unavailable(name: string): PatchbayError {
   );
 }
 
+/** Where nobody knows what became of it. */
+const mayHaveRun = (error: unknown, signal: AbortSignal | undefined): boolean =>
+  signal?.aborted === true || (PatchbayError.isInstance(error) && UNKNOWN_OUTCOMES.has(error.code));
+
+const UNKNOWN_OUTCOMES: ReadonlySet<string> = new Set(['aborted', 'timeout', 'outcome-unknown']);
+
+/** Gives the answer that was taken for this call, if it is one that counts once. */
 async function approve(
   offered: OfferedTool,
   args: unknown,
   caller: Caller,
   options: CallOptions,
-): Promise<void> {
+): Promise<string | undefined> {
   const decision = await decide(offered, args, caller);
-  if (decision === 'allow') return;
+  if (decision === 'allow') return undefined;
   const { name } = offered.tool.definition;
   const details = { tool: name };
   const source = offered.registration.id;
@@ -174,10 +184,18 @@ async function approve(
     });
   }
   if (options.approved === true) {
+    const { approvalId } = options;
+    const { state } = caller.viewer;
+    if (approvalId !== undefined && !spendApproval(state, approvalId)) {
+      throw new PatchbayError(
+        'approval-denied',
+        `The approval of this call of ${name} was used already: the call was made, or may have been, and is not made again. Call the tool anew if it has to be.`,
+        { source, details },
+      );
+    }
     const { pins } = caller.rules;
-    if (pins !== undefined && pins.changes(offered, caller.viewer.state).length > 0)
-      pins.approve(offered, caller.viewer.state);
-    return;
+    if (pins !== undefined && pins.changes(offered, state).length > 0) pins.approve(offered, state);
+    return approvalId;
   }
   const asked = typeof decision === 'object' ? { question: decision.ask } : {};
   const question = typeof decision === 'object' ? ` (${decision.ask})` : '';

@@ -2,6 +2,9 @@ import type { Json, SessionState } from '@patchbay/protocols';
 
 /** Tools that a user approved for the rest of a session. */
 const KEY = 'approvals.tools';
+/** Answers of people that made a call: the last ones. */
+const USED = 'approvals.used';
+const MAX_USED = 500;
 
 /**
  * Approves a tool for the rest of a session: where the policy says `ask`, nobody is asked again. A denial of the policy stays
@@ -22,8 +25,25 @@ export function revokeTool(state: SessionState, name: string): void {
 
 /** What was approved, in the order in which it was. */
 export function approvedTools(state: Pick<SessionState, 'get'>): readonly string[] {
-  const stored = state.get(KEY);
-  // What was restored may be anything.
+  return textsOf(state.get(KEY));
+}
+
+/** Takes an answer for a call; false where it has made one already. */
+export function spendApproval(state: SessionState, id: string): boolean {
+  const used = textsOf(state.get(USED));
+  if (used.includes(id)) return false;
+  state.set(USED, [...used, id].slice(-MAX_USED));
+  return true;
+}
+
+/** The call came to nothing: the answer still counts. */
+export function returnApproval(state: SessionState, id: string): void {
+  const left = textsOf(state.get(USED)).filter((used) => used !== id);
+  state.set(USED, left.length === 0 ? undefined : left);
+}
+
+/** What was restored may be anything. */
+function textsOf(stored: Json | undefined): readonly string[] {
   return Array.isArray(stored)
     ? (stored as readonly Json[]).filter((name): name is string => typeof name === 'string')
     : [];
