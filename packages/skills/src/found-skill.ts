@@ -26,11 +26,9 @@ export async function statSkill(
   beside: boolean,
   disk: Disk,
 ): Promise<FoundSkill | undefined> {
-  const [found, servers] = await Promise.all([
-    disk.stat(file),
-    beside ? disk.stat(join(root, SERVERS_FILE)) : undefined,
-  ]);
+  const found = await disk.stat(file);
   if (found?.isFile() !== true) return undefined;
+  const servers = beside ? await disk.stat(join(root, SERVERS_FILE)) : undefined;
   const stats = servers === undefined ? [found] : [found, servers];
   return {
     path,

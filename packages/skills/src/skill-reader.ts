@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { realpath } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 
@@ -147,5 +147,4 @@ async function readServersFile({ root, servers }: FoundSkill): Promise<string | 
   return servers ? readConfined(root, SERVERS_FILE).then(String, () => '') : undefined;
 }
 
-const digestOf = (bytes: Uint8Array): string =>
-  `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+const digestOf = (bytes: Uint8Array): string => `sha256:${hash('sha256', bytes)}`;
