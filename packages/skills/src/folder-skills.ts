@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 
@@ -210,7 +210,10 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
     const { known, around } = this.#seen;
     const wanted = new Set(fired);
     const places = ({ found }: KnownSkill) => [found.file, join(found.path, SERVERS_FILE)];
-    const again = known.filter((item) => places(item).some((place) => wanted.delete(place)));
+    const folders = new Set(fired.map((path) => dirname(path)));
+    const again = known.filter(
+      (item) => folders.has(item.found.path) && places(item).some((place) => wanted.delete(place)),
+    );
     if (wanted.size > 0) return undefined;
     const disk = this.#disk();
     const read = new Map<KnownSkill, KnownSkill>();
