@@ -44,9 +44,9 @@ describe.each([
       expect(await disk.stat(join(folder, path))).toBeUndefined();
   });
 
-  it.skipIf(process.platform === 'win32')('does not wait for who writes to a pipe', async () => {
+  it('does not wait for who writes to a pipe', async () => {
     const pipe = join(folder, `pipe-${slow}`);
-    execFileSync('mkfifo', [pipe]);
+    execFileSync('/bin/sh', ['-c', 'mkfifo "$0"', pipe]);
     await expect(disk.head(pipe, 16)).rejects.toThrow('ESPIPE');
   });
 
