@@ -115,26 +115,3 @@ function notFound(path: string, cause?: unknown): PatchbayError {
     ...(cause === undefined ? {} : { cause }),
   });
 }
-
-/**
- * The head of a file: at least `atLeast` bytes of it, or all of it.
- * @throws what opening and reading the file throws
- */
-export async function readHead(
-  path: string,
-  atLeast: number,
-): Promise<{ readonly bytes: Buffer; readonly complete: boolean }> {
-  const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-  try {
-    const buffer = Buffer.alloc(atLeast + 1);
-    let length = 0;
-    while (length < buffer.length) {
-      const { bytesRead } = await handle.read(buffer, length, buffer.length - length, length);
-      if (bytesRead === 0) break;
-      length += bytesRead;
-    }
-    return { bytes: buffer.subarray(0, Math.min(length, atLeast)), complete: length <= atLeast };
-  } finally {
-    await handle.close();
-  }
-}

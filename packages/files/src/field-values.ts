@@ -6,8 +6,7 @@ import type { FrontmatterData, FrontmatterValue } from './yaml-entries.ts';
  */
 export function field(data: FrontmatterData, name: string): FrontmatterValue | undefined {
   if (data[name] !== undefined) return data[name];
-  const wanted = folded(name);
-  const key = Object.keys(data).find((known) => folded(known) === wanted);
+  const key = Object.keys(data).find((known) => areAlike(known, name));
   return key === undefined ? undefined : data[key];
 }
 
@@ -58,4 +57,12 @@ function splitList(value: FrontmatterValue): readonly string[] {
     .filter((text) => text !== '' && text !== '-');
 }
 
-const folded = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, '');
+/** Whether two names differ by case, `-` and `_` alone. Called often, so nothing is made for it. */
+function areAlike(a: string, b: string): boolean {
+  for (let i = 0, j = 0; ; i++, j++) {
+    while (a[i] === '-' || a[i] === '_') i++;
+    while (b[j] === '-' || b[j] === '_') j++;
+    if (a[i]?.toLowerCase() !== b[j]?.toLowerCase()) return false;
+    if (a[i] === undefined) return true;
+  }
+}

@@ -1,4 +1,5 @@
-export { isBelow, readConfined, readHead, type ConfinedOptions } from './confined-read.ts';
+export { isBelow, readConfined, type ConfinedOptions } from './confined-read.ts';
+export { Disk, type DiskOptions } from './disk.ts';
 export { booleanField, field, listField, textField } from './field-values.ts';
 export type { FrontmatterCode } from './fence.ts';
 export {

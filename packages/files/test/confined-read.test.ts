@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { isBelow, readConfined, readHead } from '@patchbay/files';
+import { isBelow, readConfined } from '@patchbay/files';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 let base: string;
@@ -57,12 +57,6 @@ describe('a confined read', () => {
     await expect(
       readConfined(root, 'refs/good.md', { signal: AbortSignal.abort() }),
     ).rejects.toThrow();
-  });
-
-  it('reads the head of a file', async () => {
-    const file = join(root, 'refs/good.md');
-    expect(await readHead(file, 2)).toMatchObject({ bytes: Buffer.from('go'), complete: false });
-    expect(await readHead(file, 4)).toMatchObject({ bytes: Buffer.from('good'), complete: true });
   });
 
   it('knows what lies in a folder', () => {

@@ -11,6 +11,7 @@ import {
 
 import type { SkillReference } from './activations.ts';
 import { oneLine } from './catalogue.ts';
+import { endsWithin } from './ends-within.ts';
 import { askedBy, plainEntry, type Asked } from './served-wants.ts';
 
 /** What a user said to what a skill asks for, as the session remembers it. */
@@ -145,7 +146,7 @@ export class Consents {
         if (opened.late) this.#announce();
       });
     }
-    if (!(await settled(question.answered, question.until - Date.now(), signal)))
+    if (!(await endsWithin(question.answered, question.until - Date.now(), signal)))
       question.late = true;
     return consentTo(state, { source, uri: entry.uri }, content);
   }
@@ -175,24 +176,6 @@ export class Consents {
     }
     const others = skillConsents(state).filter((known) => !isOf(known, reference));
     store(state, [...others, consent]);
-  }
-}
-
-/** Whether it came in time. */
-async function settled(work: Promise<void>, ms: number, signal: AbortSignal): Promise<boolean> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  let stop = (): void => undefined;
-  const over = new Promise<false>((resolve) => {
-    stop = () => resolve(false);
-    if (signal.aborted) stop();
-    signal.addEventListener('abort', stop, { once: true });
-    timer = setTimeout(stop, Math.max(0, ms));
-  });
-  try {
-    return await Promise.race([work.then(() => true), over]);
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', stop);
   }
 }
 

@@ -18,6 +18,7 @@ import {
   type ToolDefinition,
 } from '@patchbay/protocols';
 
+import { endsWithin } from './ends-within.ts';
 import type { NamedSkill } from './named-skills.ts';
 
 /** The tools of a skill's servers may come this much later than the skill; they join when they are there. */
@@ -209,24 +210,15 @@ export class EmbeddedServers {
 
   /** What comes later is announced when it comes. */
   async #waitFor(tools: Promise<readonly Tool[]>, id: string): Promise<readonly Tool[]> {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<'late'>((resolve) => {
-      timer = setTimeout(() => resolve('late'), MAX_WAIT_MS);
-    });
-    try {
-      const first = await Promise.race([tools, late]);
-      if (first !== 'late') return first;
-      tools.then(
-        () => this.#source.emit('tools_changed'),
-        () => undefined,
-      );
-      throw new PatchbayError(
-        'source-slow',
-        `"${id}" has not answered yet; its tools join when it does.`,
-      );
-    } finally {
-      clearTimeout(timer);
-    }
+    if (await endsWithin(tools, MAX_WAIT_MS)) return tools;
+    tools.then(
+      () => this.#source.emit('tools_changed'),
+      () => undefined,
+    );
+    throw new PatchbayError(
+      'source-slow',
+      `"${id}" has not answered yet; its tools join when it does.`,
+    );
   }
 }
 

@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 
-import { FileWatcher, type FileChange } from '@patchbay/files';
+import { Disk, FileWatcher, type FileChange } from '@patchbay/files';
 import {
   changeSource,
   PatchbayError,
@@ -18,7 +18,7 @@ import {
 } from '@patchbay/protocols';
 
 import { SERVERS_FILE, statSkill, type FoundSkill } from './found-skill.ts';
-import { mapBounded } from './map-bounded.ts';
+import { mapBounded, MAX_OPEN } from './map-bounded.ts';
 import { scanSkills, type ScanOptions } from './scan.ts';
 import {
   areLost,
@@ -57,8 +57,6 @@ export interface FolderSkillsOptions
 
 /** By so much the times of a file system may be behind the clock. */
 const CLOCK_STEP_MS = 10;
-/** Files that are open at a time. */
-const MAX_OPEN = 32;
 /** A drive may give no events and not say so: no look at everything is believed for longer, whatever the watcher says. */
 const BELIEVED_MS = 2_000;
 /** Some editors remove a file before they write it anew: what is gone is looked for once more before it is. */
@@ -212,13 +210,17 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
     const { known, around } = this.#seen;
     const wanted = new Set(fired);
     const places = ({ found }: KnownSkill) => [found.file, join(found.path, SERVERS_FILE)];
-    const again = known.filter((item) => places(item).some((place) => wanted.delete(place)));
+    const folders = new Set(fired.map((path) => dirname(path)));
+    const again = known.filter(
+      (item) => folders.has(item.found.path) && places(item).some((place) => wanted.delete(place)),
+    );
     if (wanted.size > 0) return undefined;
+    const disk = this.#disk();
     const read = new Map<KnownSkill, KnownSkill>();
     for (const item of again) {
-      const found = await statSkill(item.found, true);
+      const found = await statSkill(item.found, true, disk);
       if (found === undefined) return undefined;
-      read.set(item, await this.#reader.read(found, item.root, item));
+      read.set(item, await this.#reader.read(found, item.root, item, disk));
     }
     const now = known.map((item) => read.get(item) ?? item);
     return again.some((item) => isLost(item, read.get(item)))
@@ -226,12 +228,18 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
       : seenOf(now, around, this.#uris);
   }
 
+  /** Whoever asks for polling has a drive that is far away. */
+  #disk(): Disk {
+    return new Disk({ slow: this.#options.poll !== undefined });
+  }
+
   async #lookAtAll(before: readonly KnownSkill[], patient = true): Promise<Seen> {
     const { id, roots } = this.#options;
     const asked = await roots();
+    const disk = this.#disk();
     const scans = await Promise.all(
       asked.roots.map(async (root) => {
-        const scan = await scanSkills(root.folder, { ...this.#options, source: id });
+        const scan = await scanSkills(root.folder, { ...this.#options, source: id, disk });
         return { ...scan, found: scan.skills.map((skill) => ({ root, skill })) };
       }),
     );
@@ -245,7 +253,7 @@ export class FolderSkills implements Capability, SkillResource, ChangeObservable
     }
     const known = new Map(before.map((item) => [item.found.file, item]));
     const read = await mapBounded([...homes.values()], MAX_OPEN, ({ root, skill }) =>
-      this.#reader.read(skill, root, known.get(skill.file)),
+      this.#reader.read(skill, root, known.get(skill.file), disk),
     );
     if (patient && (await areLost(before, read))) {
       await after(REWRITE_MS);

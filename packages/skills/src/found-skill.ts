@@ -1,7 +1,6 @@
-import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { fileStamp } from '@patchbay/files';
+import { fileStamp, type Disk } from '@patchbay/files';
 
 /** A folder with a SKILL.md. */
 export interface FoundSkill {
@@ -25,12 +24,11 @@ export interface FoundSkill {
 export async function statSkill(
   { path, root, file }: Pick<FoundSkill, 'path' | 'root' | 'file'>,
   beside: boolean,
+  disk: Disk,
 ): Promise<FoundSkill | undefined> {
-  const [found, servers] = await Promise.all([
-    stat(file, { bigint: true }).catch(() => undefined),
-    beside ? stat(join(root, SERVERS_FILE), { bigint: true }).catch(() => undefined) : undefined,
-  ]);
+  const found = await disk.stat(file);
   if (found?.isFile() !== true) return undefined;
+  const servers = beside ? await disk.stat(join(root, SERVERS_FILE)) : undefined;
   const stats = servers === undefined ? [found] : [found, servers];
   return {
     path,

@@ -1,3 +1,6 @@
+/** Files and folders that are open at a time. */
+export const MAX_OPEN = 32;
+
 /** As `Promise.all` over `map`, with at most `limit` of them under way: each may hold a file open. */
 export async function mapBounded<T, R>(
   items: readonly T[],

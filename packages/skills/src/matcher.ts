@@ -1,5 +1,7 @@
 import { PatchbayError, type SkillEntry } from '@patchbay/protocols';
 
+import { endsWithin } from './ends-within.ts';
+
 /**
  * Chooses skills for what a user said: names of entries, or none. What it chooses is in force for the turn. Asked once for
  * each text of a turn. `signal` is aborted when it takes too long. (RFC-0051 "Dynamic Skill Injection")
@@ -54,25 +56,13 @@ export class BoundedMatcher {
 
   async #ask(userText: string, skills: readonly SkillEntry[]): Promise<ReadonlySet<string>> {
     const controller = new AbortController();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        const error = new PatchbayError(
-          'source-slow',
-          `The skill matcher took more than ${this.#limitMs / 1000} s; the catalogue alone is used in this turn.`,
-        );
-        reject(error);
-        controller.abort(error);
-      }, this.#limitMs);
-    });
-    try {
-      const names = await Promise.race([
-        this.#matcher(userText, skills, { signal: controller.signal }),
-        late,
-      ]);
-      return new Set(names);
-    } finally {
-      clearTimeout(timer);
-    }
+    const asked = Promise.resolve(this.#matcher(userText, skills, { signal: controller.signal }));
+    if (await endsWithin(asked, this.#limitMs)) return new Set(await asked);
+    const error = new PatchbayError(
+      'source-slow',
+      `The skill matcher took more than ${this.#limitMs / 1000} s; the catalogue alone is used in this turn.`,
+    );
+    controller.abort(error);
+    throw error;
   }
 }

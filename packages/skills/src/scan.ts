@@ -1,11 +1,12 @@
 import type { Dirent } from 'node:fs';
-import { readdir, realpath, stat } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
-import { isBelow } from '@patchbay/files';
+import { isBelow, type Disk } from '@patchbay/files';
 import type { Problem } from '@patchbay/protocols';
 
 import { isSkillFile, SERVERS_FILE, statSkill, type FoundSkill } from './found-skill.ts';
+import { mapBounded, MAX_OPEN } from './map-bounded.ts';
 
 export interface ScanResult {
   readonly skills: readonly FoundSkill[];
@@ -25,6 +26,7 @@ export interface ScanOptions {
   readonly nested: boolean;
   /** `false`: what a link leads to outside of the folder is left out, and said. */
   readonly followLinks: boolean;
+  readonly disk: Disk;
 }
 
 const MAX_DEPTH = 5;
@@ -102,7 +104,8 @@ class Scan implements ScanResult {
       this.problems.push(this.#problem('too-many-folders', message, level[left]!.path));
     }
     const next: Waiting[] = [];
-    for (const looked of await Promise.all(level.slice(0, left).map((one) => this.#look(one)))) {
+    const all = await mapBounded(level.slice(0, left), MAX_OPEN, (one) => this.#look(one));
+    for (const looked of all) {
       if (looked !== undefined) next.push(...this.#take(looked));
     }
     return level.length > left ? [] : next;
@@ -134,10 +137,8 @@ class Scan implements ScanResult {
   async #look(waiting: Waiting): Promise<Looked | undefined> {
     const { path, within } = waiting;
     try {
-      const [root, entries] = await Promise.all([
-        waiting.real ?? realpath(path),
-        readdir(path, { withFileTypes: true }),
-      ]);
+      const root = waiting.real ?? (await realpath(path));
+      const entries = await this.#options.disk.list(path);
       const problems: Problem[] = [];
       const skill = await this.#skillOf({ path, root }, entries, problems);
       if (skill !== undefined && !this.#options.nested)
@@ -182,7 +183,9 @@ class Scan implements ScanResult {
     }
     const beside = link || entries.some(({ name }) => name === SERVERS_FILE);
     const skill =
-      real === undefined ? undefined : await statSkill({ path, root: dirname(real), file }, beside);
+      real === undefined
+        ? undefined
+        : await statSkill({ path, root: dirname(real), file }, beside, this.#options.disk);
     if (skill === undefined) {
       problems.push(
         this.#problem('dangling-link', `${file} leads to no file. Mend the link.`, file),

@@ -122,6 +122,7 @@ export function toolLists(
 
 /** Without our own field, whose name is another way to write one of the specification. */
 function specifiedFields(data: FrontmatterData): FrontmatterData {
+  if (data['allowed_tools'] === undefined) return data;
   const specified: FrontmatterData = Object.assign(Object.create(null), data);
   delete specified['allowed_tools'];
   return specified;

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { realpath } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 
-import { readConfined, readHead } from '@patchbay/files';
+import { readConfined, type Disk } from '@patchbay/files';
 import { PatchbayError, problemFrom, type Problem, type SkillEntry } from '@patchbay/protocols';
 
 import { SERVERS_FILE, type FoundSkill } from './found-skill.ts';
@@ -58,6 +58,7 @@ export class SkillReader {
     found: FoundSkill,
     root: SkillRoot,
     before: KnownSkill | undefined,
+    disk: Disk,
   ): Promise<KnownSkill> {
     const settled = before !== undefined && before.readAt - found.changedAt > STAMP_STEP_MS;
     if (settled && before.found.stamp === found.stamp && before.root.folder === root.folder)
@@ -72,7 +73,7 @@ export class SkillReader {
     });
     if (found.size > MAX_FILE_BYTES) return failed(tooLarge(this.#options.source, found));
     try {
-      const document = await this.#readHead(found, root);
+      const document = await this.#readHead(found, root, disk);
       if ('refused' in document) return failed(document.refused);
       const entry = sameAs(before?.entry, document.entry);
       return { found, root, entry, problems: entry.problems ?? [], readAt };
@@ -97,10 +98,10 @@ export class SkillReader {
   }
 
   /** As much of SKILL.md as its metadata needs: until its frontmatter ends. */
-  async #readHead(found: FoundSkill, root: SkillRoot): Promise<ReadDocument> {
+  async #readHead(found: FoundSkill, root: SkillRoot, disk: Disk): Promise<ReadDocument> {
     const mcpJson = await readServersFile(found);
     for (let size = HEAD_BYTES; ; size *= 4) {
-      const { bytes, complete } = await readHead(found.file, size);
+      const { bytes, complete } = await disk.head(found.file, size, found.size);
       const document = this.#parse({ found, root }, bytes, {
         mcpJson,
         partial: !complete,
@@ -146,5 +147,4 @@ async function readServersFile({ root, servers }: FoundSkill): Promise<string | 
   return servers ? readConfined(root, SERVERS_FILE).then(String, () => '') : undefined;
 }
 
-const digestOf = (bytes: Uint8Array): string =>
-  `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+const digestOf = (bytes: Uint8Array): string => `sha256:${hash('sha256', bytes)}`;
