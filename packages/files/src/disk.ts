@@ -27,6 +27,8 @@ const SLICE_MS = 5;
 const SLOW_CALL_MS = 0.5;
 /** After so many calls it is tried again whether the disk is quick. */
 const POOLED_CALLS = 64;
+/** A drive that is away holds up who asks it first, and nobody else. */
+const FIRST_CALLS = 1;
 /** A named pipe without a writer does not hold up who opens it. */
 const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
@@ -53,7 +55,7 @@ export class Disk {
   #pause: Promise<void> | undefined;
 
   constructor({ slow = false }: DiskOptions = {}) {
-    this.#pooled = slow ? Number.POSITIVE_INFINITY : 0;
+    this.#pooled = slow ? Number.POSITIVE_INFINITY : FIRST_CALLS;
   }
 
   /** What is in a folder. */

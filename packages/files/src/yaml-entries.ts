@@ -16,7 +16,7 @@ const OPTIONS = { schema: FAILSAFE_SCHEMA, maxAliases: 0, maxDepth: 20 };
 export function readYaml(head: string, headLine: number, note: Note): FrontmatterData {
   if (head.trim() === '') return empty();
   try {
-    return readPlain(head) ?? parse(head);
+    return parse(head);
   } catch (error) {
     const line = headLine + lineOf(error);
     if (isDuplicate(error)) {
@@ -31,28 +31,6 @@ export function readYaml(head: string, headLine: number, note: Note): Frontmatte
     note('invalid-yaml', line);
     return readEntries(head, headLine, note);
   }
-}
-
-/**
- * One entry on one line, whose value is words that mean nothing in YAML, as they are or in quotes. Left out are `\`, `#`, and
- * `:` outside of a word, and characters that are not plainly printable.
- */
-const PLAIN_ENTRY = (() => {
-  const other = '\\u00a1-\\u024f\\u2010-\\u2027\\u3001-\\ud7ff';
-  const bare = `[A-Za-z0-9](?:[ !"$-9;-[\\]-~${other}]|:(?=[\\w/]))*`;
-  const quoted = `"([ !$-[\\]-~${other}]*)"|'([ !"$-&(-[\\]-~${other}]*)'`;
-  return new RegExp(`^([A-Za-z_][\\w-]{0,99}): (?:(${bare})|${quoted})$`);
-})();
-
-/** Most blocks have only such entries, and are read here as the parser would in a fraction of its time. */
-function readPlain(head: string): FrontmatterData | undefined {
-  const data = empty();
-  for (const line of head.split('\n')) {
-    const [, key, plainText, ...quoted] = PLAIN_ENTRY.exec(line) ?? [];
-    if (key === undefined || data[key] !== undefined) return undefined;
-    data[key] = plainText?.trimEnd() ?? quoted[0] ?? quoted[1];
-  }
-  return data;
 }
 
 function parse(text: string, more: { readonly json?: boolean } = {}): FrontmatterData {

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 
 import { listField, readConfined, readFrontmatter, textField } from '@patchbay/files';
 import fc from 'fast-check';
-import { FAILSAFE_SCHEMA, load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 /** Printed, so that a run can be repeated: `SEED=… vitest run`. */
@@ -68,39 +67,6 @@ describe('the frontmatter reader', () => {
         if (!('refused' in result)) expect(Object.getPrototypeOf(result.data)).toBeNull();
       }),
       runs(3_000),
-    );
-  });
-
-  it('reads simple entries as the YAML parser does, whichever marks are in them', () => {
-    const mark = fc.constantFrom(
-      ...Array.from(' :#\\"\'-?,[]{}&*!|>%@`~/.=0z…é。\u00a0\u2028\u3000\ufeff\t\n'),
-    );
-    const entry = fc.tuple(
-      fc.constantFrom('a', 'b', 'a-b', '__proto__', 'toString', 'no', '9', '"q"', '- a', 'x y'),
-      fc.constantFrom(': ', ': ', ': "', ": '", ':', ':  '),
-      fc.array(fc.oneof(mark, fc.constantFrom('word', 'null', '1.5', ' ')), { maxLength: 8 }),
-      fc.constantFrom('', '', '"', "'", ' '),
-    );
-    const block = fc.array(entry, { minLength: 1, maxLength: 3 });
-    fc.assert(
-      fc.property(block, (entries) => {
-        const head = entries.map((parts) => parts.flat().join('')).join('\n');
-        const read = readFrontmatter(`---\n${head}\n---\n`, options);
-        if ('refused' in read || !read.hasFrontmatter) return;
-        const codes = read.problems.map(({ code }) => code);
-        let parsed: unknown;
-        try {
-          parsed = load(head, { schema: FAILSAFE_SCHEMA, maxAliases: 0 });
-        } catch {
-          expect(codes.filter((code) => /yaml|duplicate/.test(code))).not.toEqual([]);
-          return;
-        }
-        if (codes.length > 0) return;
-        expect(JSON.stringify(read.data)).toBe(
-          JSON.stringify(parsed, (_, value: unknown) => value ?? ''),
-        );
-      }),
-      runs(5_000),
     );
   });
 
