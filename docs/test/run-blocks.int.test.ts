@@ -1,6 +1,6 @@
-import { cp, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -29,9 +29,15 @@ describe('the programs of the pages', () => {
       '@modelcontextprotocol/server-everything',
       '@modelcontextprotocol/server-filesystem',
     ]);
+    // What npx does with a package that is installed, without the second that npm takes. `release:dry` has the real one.
+    await mkdir(join(project, 'bin'));
+    const npx =
+      '#!/bin/sh\nshift; name=$1; shift; exec node "node_modules/$name/dist/index.js" "$@"\n';
+    await writeFile(join(project, 'bin/npx'), npx, { mode: 0o755 });
   });
   beforeEach(() => {
     process.chdir(project);
+    vi.stubEnv('PATH', join(project, 'bin') + delimiter + process.env['PATH']);
     vi.stubEnv('HOME', join(project, 'home'));
     vi.stubEnv('ANTHROPIC_API_KEY', 'none');
     vi.stubGlobal('AI_SDK_DEFAULT_PROVIDER', provider);
