@@ -10,6 +10,7 @@ import { run } from './run.mjs';
 import { packAll } from './tarball.mjs';
 
 const TESTS = [
+  'installed-servers.ts',
   'programs.int.test.ts',
   'tenants.long.test.ts',
   'tenants-service.ts',

@@ -8,7 +8,8 @@ import { join } from 'node:path';
  * @property {string} file The Markdown file, from the root of the repository.
  * @property {number} line The line of the file that holds the first line of the code, from 1.
  * @property {string} code
- * @property {boolean} run Whether it is marked as a whole program: ```ts run.
+ * @property {boolean} test Whether it is a file of tests rather than a program.
+ * @property {boolean} run Whether it is marked as a whole program, by `run` behind the language.
  */
 
 /** Folders that hold a README, or a whole tree of pages. */
@@ -65,7 +66,9 @@ export function blocksOf(root, file) {
       open = { fence, indent: indent.length, line: index + 2, code: [], ts, run };
     } else if (fence?.startsWith(open.fence) && info === '') {
       const { ts, line: first, run } = open;
-      if (ts) blocks.push({ file, line: first, code: `${open.code.join('\n')}\n`, run });
+      const code = `${open.code.join('\n')}\n`;
+      if (ts)
+        blocks.push({ file, line: first, code, run, test: /^import .*'vitest'/mu.test(code) });
       open = undefined;
     } else {
       open.code.push(line.slice(Math.min(open.indent, /^\s*/.exec(line)?.[0].length ?? 0)));

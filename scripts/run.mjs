@@ -6,14 +6,16 @@ import { promisify } from 'node:util';
  * Runs a command without a shell, and returns what it printed.
  * @param {string} command
  * @param {readonly string[]} args
- * @param {{ cwd?: string, timeout?: number, failing?: boolean }} [options] `timeout` in milliseconds, two minutes by
- *   default. `failing`: a command that exits with another code than 0 is an answer, not an error.
+ * @param {{ cwd?: string, env?: NodeJS.ProcessEnv, timeout?: number, failing?: boolean }} [options] `env` in the place of
+ *   this program's. `timeout` in milliseconds, two minutes by default. `failing`: a command that exits with another code
+ *   than 0 is an answer, not an error.
  * @returns {Promise<string>} What it wrote to stdout.
  */
-export async function run(command, args, { cwd, timeout = 120_000, failing = false } = {}) {
+export async function run(command, args, { cwd, env, timeout = 120_000, failing = false } = {}) {
   try {
     const options = {
       cwd,
+      env,
       timeout,
       killSignal: /** @type {const} */ ('SIGKILL'),
       maxBuffer: 1 << 26,

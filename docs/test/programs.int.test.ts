@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process';
-import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { AIMessage, HumanMessage } from '@langchain/core/messages';
@@ -16,6 +15,7 @@ import { createAgent, fakeModel } from 'langchain';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { BuildJobs } from '../programs/05-own-capability.ts';
+import { installServers } from './installed-servers.ts';
 
 const docs = fileURLToPath(new URL('..', import.meta.url));
 
@@ -26,7 +26,7 @@ describe('the programs of the documentation', () => {
 
   beforeEach(async () => {
     project = await realpath(await mkdtemp(join(tmpdir(), 'patchbay-programs-')));
-    await installServer(project);
+    await installServers(project, ['@modelcontextprotocol/server-filesystem']);
     await mkdir(join(project, '.agents/skills/greet'), { recursive: true });
     await writeFile(
       join(project, '.agents/skills/greet/SKILL.md'),
@@ -287,21 +287,4 @@ function answering(
       };
     },
   });
-}
-
-/** Puts the locked copy of the file server where `npx` finds it, so that nothing is downloaded. */
-async function installServer(folder: string): Promise<void> {
-  const name = '@modelcontextprotocol/server-filesystem';
-  const source = dirname(createRequire(import.meta.url).resolve(`${name}/package.json`));
-  await mkdir(join(folder, 'node_modules/@modelcontextprotocol'), { recursive: true });
-  await mkdir(join(folder, 'node_modules/.bin'), { recursive: true });
-  await symlink(source, join(folder, 'node_modules', name));
-  await symlink(
-    join(source, 'dist/index.js'),
-    join(folder, 'node_modules/.bin/mcp-server-filesystem'),
-  );
-  await writeFile(
-    join(folder, 'package.json'),
-    JSON.stringify({ name: 'project', private: true, dependencies: { [name]: '*' } }),
-  );
 }

@@ -19,7 +19,7 @@ export interface Action {
 
 /** How the capability reaches its data. It is handed in, so that a test can hand in another one. */
 export interface CapabilityNameBackend {
-  actions(signal: AbortSignal): Promise<readonly Action[]>;
+  actions(signal?: AbortSignal): Promise<readonly Action[]>;
   /** Rejects if it failed; the model reads why. */
   run(name: string, input: string, signal?: AbortSignal): Promise<string>;
   /** Calls the listener when the actions are others. Returns what ends it. */
@@ -33,7 +33,7 @@ export interface CapabilityNameOptions {
   readonly backend: CapabilityNameBackend;
 }
 
-/** Each action of a backend as a tool. Nothing is asked of the backend before somebody compiles a view. */
+/** Each action of a backend as a tool. Nothing is asked of the backend before somebody compiles a view, or calls a tool. */
 export class CapabilityName implements Capability, ToolSource, ChangeObservable {
   readonly id: string;
   readonly revision: ChangeObservable['revision'];
@@ -52,15 +52,15 @@ export class CapabilityName implements Capability, ToolSource, ChangeObservable 
   }
 
   async listTools({ signal }: CompileContext): Promise<readonly ToolDefinition[]> {
-    const definitions = (await this.#backend.actions(signal)).map((action) => this.#define(action));
-    this.#known = new Map(definitions.map((definition) => [definition.name, definition]));
-    return definitions;
+    return await this.#list(signal);
   }
 
-  /** @throws PatchbayError `tool-unavailable` for a name that was not listed */
+  /** @throws PatchbayError `tool-unavailable` for a name that the backend does not have, `aborted` */
   async callTool(name: string, args: unknown, context?: CallContext): Promise<ToolResult> {
+    // A call may come before anybody listed the tools.
+    if (!this.#known.has(name)) await this.#list(context?.signal);
     if (!this.#known.has(name)) {
-      const message = `${this.id} has no tool ${name}. List its tools again.`;
+      const message = `${this.id} has no tool ${name}; it has ${[...this.#known.keys()].join(', ')}.`;
       throw new PatchbayError('tool-unavailable', message, { source: this.id });
     }
     const { input = '' } = (args ?? {}) as { readonly input?: string };
@@ -74,6 +74,12 @@ export class CapabilityName implements Capability, ToolSource, ChangeObservable 
       // What the backend calls a failure is an answer: the model reads it and goes on.
       return textResult(error instanceof Error ? error.message : String(error), { isError: true });
     }
+  }
+
+  async #list(signal?: AbortSignal): Promise<readonly ToolDefinition[]> {
+    const definitions = (await this.#backend.actions(signal)).map((action) => this.#define(action));
+    this.#known = new Map(definitions.map((definition) => [definition.name, definition]));
+    return definitions;
   }
 
   #define({ name, description }: Action): ToolDefinition {

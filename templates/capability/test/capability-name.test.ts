@@ -31,6 +31,14 @@ it('runs an action, and says why one failed', async () => {
   });
 });
 
+it('runs an action that nobody listed before, and refuses one that is not there', async () => {
+  const capability = new CapabilityName({ id: 'mine', backend: backend() });
+  expect(await capability.callTool('echo', { input: 'hi' })).toMatchObject({
+    content: [{ type: 'text', text: 'hi' }],
+  });
+  await expect(capability.callTool('gone', {})).rejects.toMatchObject({ code: 'tool-unavailable' });
+});
+
 it('ends a call that is aborted', async () => {
   await using registry = setUp().registry;
   const { callTool } = await registry.view({ session: 'ann' }).compile();
