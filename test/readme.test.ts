@@ -73,7 +73,7 @@ if (files.length > 0) {
 
 it('every README of a package begins with a program, which is run', () => {
   const silent = ['.', ...published.map((pkg) => pkg.folder)]
-    .map((folder) => (folder === '.' ? 'README.md' : `${folder}/README.md`))
+    .map((where) => (where === '.' ? 'README.md' : `${where}/README.md`))
     .filter((file) => !blocks.find((block) => block.file === file)?.run);
   expect(silent).toEqual([]);
 });
