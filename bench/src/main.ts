@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-import { callsAtOnce, singleCalls } from './cases/calls.ts';
+import { agentSteps, agentStepsAtOnce, callsAtOnce, singleCalls } from './cases/calls.ts';
 import { growths } from './cases/growth.ts';
 import { importTime, installSize } from './cases/import.ts';
 import { largeResult } from './cases/large-result.ts';
@@ -31,6 +31,7 @@ const CASES: Readonly<Record<'quick' | 'full', () => readonly Case[]>> = {
     manySessions,
     ...singleCalls,
     ...callsAtOnce,
+    ...agentSteps,
     ...smaller([
       largeResult(1),
       ...sessionsOverStdio(4),
@@ -47,6 +48,8 @@ const CASES: Readonly<Record<'quick' | 'full', () => readonly Case[]>> = {
     manySessions,
     ...singleCalls,
     ...callsAtOnce,
+    ...agentSteps,
+    ...agentStepsAtOnce,
     largeResult(10),
     ...sessionsOverStdio(100),
     serversAtStart(20),

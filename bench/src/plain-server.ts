@@ -2,7 +2,6 @@ import { execFile, spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
@@ -72,19 +71,19 @@ export class FloorClient {
     const env = { PATH: process.env['PATH'] };
     this.#child = spawn(command, args, { env, stdio: ['pipe', 'pipe', 'ignore'] });
     this.#ended = new Promise((resolve) => this.#child.once('exit', () => resolve()));
-    createInterface(this.#child.stdout).on('line', (line) => {
-      const { id, result } = JSON.parse(line) as { readonly id?: number; readonly result: unknown };
-      if (id !== undefined) this.#waiting.get(id)?.(result);
+    let rest = '';
+    this.#child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      const lines = chunk.split('\n');
+      lines[0] = rest + lines[0]!;
+      rest = lines.pop()!;
+      for (const line of lines) this.#take(line);
     });
   }
 
   request(method: string, params: object = {}): Promise<unknown> {
     const id = this.#next++;
     return new Promise((resolve) => {
-      this.#waiting.set(id, (result) => {
-        this.#waiting.delete(id);
-        resolve(result);
-      });
+      this.#waiting.set(id, resolve);
       this.#write({ id, method, params });
     });
   }
@@ -102,6 +101,13 @@ export class FloorClient {
   async close(): Promise<void> {
     this.#child.stdin.end();
     await this.#ended;
+  }
+
+  #take(line: string): void {
+    const { id, result } = JSON.parse(line) as { readonly id?: number; readonly result: unknown };
+    if (id === undefined) return;
+    this.#waiting.get(id)?.(result);
+    this.#waiting.delete(id);
   }
 
   #write(message: object): void {

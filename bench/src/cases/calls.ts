@@ -5,29 +5,42 @@ import { dirname, join } from 'node:path';
 
 import { createMCPClient } from '@ai-sdk/mcp';
 import { Experimental_StdioMCPTransport } from '@ai-sdk/mcp/mcp-stdio';
-import { AIMessage } from '@langchain/core/messages';
+import { AIMessage, type ToolMessage } from '@langchain/core/messages';
+import type { StructuredTool } from '@langchain/core/tools';
 import { MultiServerMCPClient } from '@langchain/mcp-adapters';
 import { aiSdk } from '@patchbay/ai-sdk';
 import { ConnectionPool } from '@patchbay/connection-pool';
-import { langchain } from '@patchbay/langchain';
+import { langchain, toTools } from '@patchbay/langchain';
 import { McpServerCapability } from '@patchbay/mcp';
-import type { ServerConfig } from '@patchbay/protocols';
+import type { ExtensionView, ServerConfig } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
-import { generateText, isStepCount, type ToolSet } from 'ai';
+import {
+  asSchema,
+  generateText,
+  isStepCount,
+  type ModelMessage,
+  type Tool,
+  type ToolSet,
+} from 'ai';
 import { MockLanguageModelV4 } from 'ai/test';
 import { createAgent, fakeModel } from 'langchain';
 
-import type { Arm, Case, Cost } from '../case.ts';
+import type { Arm, Case, Cost, Goal } from '../case.ts';
+import { FloorClient } from '../plain-server.ts';
 
-/** What an agent does in one run. The figures are per call. */
+/** What is called in one run of an arm. The figures are per call. */
 interface Work {
+  /** One after the other. */
   readonly steps: number;
   /** Calls in each step. */
   readonly atOnce: number;
 }
 
-const ONE_BY_ONE: Work = { steps: 20, atOnce: 1 };
-const AT_ONCE: Work = { steps: 1, atOnce: 64 };
+const CALLS = {
+  oneByOne: { stdio: { steps: 200, atOnce: 1 }, http: { steps: 50, atOnce: 1 } },
+  atOnce: { stdio: { steps: 4, atOnce: 64 }, http: { steps: 2, atOnce: 64 } },
+} as const;
+const STEPS = { oneByOne: { steps: 20, atOnce: 1 }, atOnce: { steps: 1, atOnce: 64 } } as const;
 const SERVER = join(
   dirname(
     createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/package.json'),
@@ -79,7 +92,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** What an arm is made of: how it connects, and how it runs its agent over the tool `name`. */
+/** What an arm is made of: how it connects, and what it does with the tool that echoes. */
 interface Subject {
   readonly name: string;
   open(server: ServerConfig & { readonly url?: string }): Promise<{
@@ -119,6 +132,39 @@ const callsOf = ({ steps, atOnce }: Work): readonly (readonly number[])[] =>
   Array.from({ length: steps }, (_, step) =>
     Array.from({ length: atOnce }, (_one, i) => step * atOnce + i + 1),
   );
+
+/** Calls a tool by itself, as a framework does within a step. */
+async function calling(
+  work: Work,
+  call: (args: { readonly message: string }, id: string) => Promise<string>,
+): Promise<readonly string[]> {
+  const answers: string[] = [];
+  for (const step of callsOf(work))
+    answers.push(...(await Promise.all(step.map((i) => call({ message: textOf(i) }, `c${i}`)))));
+  return answers;
+}
+
+/**
+ * What a running step of the AI SDK does with a tool for each call: arguments are validated, an approval is asked for, it is
+ * executed, and its output is made into what the model reads.
+ */
+async function callOfAi(
+  tool: ToolSet[string],
+  args: unknown,
+  toolCallId: string,
+  messages: ModelMessage[],
+): Promise<string> {
+  const { inputSchema, needsApproval, execute, toModelOutput } = tool as Tool;
+  const check = await asSchema(inputSchema).validate?.(args);
+  if (check?.success === false) throw check.error;
+  const input: unknown = check?.value ?? args;
+  const options = { toolCallId, messages, context: {} };
+  const needed = typeof needsApproval === 'function' ? await needsApproval(input, options) : false;
+  if (needed) throw new Error('Nobody is there to be asked.');
+  const output: unknown = await execute!(input, options);
+  await toModelOutput?.({ toolCallId, input, output });
+  return contentText(output);
+}
 
 /** An agent of the AI SDK that calls tools, one step after the other. */
 async function throughAi(
@@ -179,9 +225,13 @@ function contentText(output: unknown): string {
   return content.map(({ text }) => text ?? '').join('');
 }
 
-function patchbay(
-  use: (view: ReturnType<ExtensionRegistry['view']>, work: Work) => Promise<readonly string[]>,
-): Subject {
+/** What is measured through a framework: of ours by the view, of a peer by its tools. */
+interface Use<TOOLS> {
+  readonly ours: (view: ExtensionView) => Promise<(work: Work) => Promise<readonly string[]>>;
+  readonly theirs: (tools: TOOLS, work: Work) => Promise<readonly string[]>;
+}
+
+function patchbay(ours: Use<never>['ours']): Subject {
   return {
     name: 'patchbay',
     open: async (server) => {
@@ -191,7 +241,7 @@ function patchbay(
       const view = registry.view();
       await view.compile();
       return {
-        run: (work) => use(view, work),
+        run: await ours(view),
         close: async () => {
           await registry.close();
           await connections.close();
@@ -201,9 +251,8 @@ function patchbay(
   };
 }
 
-const aiSubjects: readonly Subject[] = [
-  patchbay((view, work) => throughAi('all__echo', work, aiSdk(view))),
-  {
+function aiSdkMcp(theirs: Use<ToolSet>['theirs']): Subject {
+  return {
     name: '@ai-sdk/mcp',
     open: async ({ url }) => {
       const client = await createMCPClient({
@@ -211,17 +260,13 @@ const aiSubjects: readonly Subject[] = [
           url === undefined ? new Experimental_StdioMCPTransport(STDIO) : { type: 'http', url },
       });
       const tools = (await client.tools()) as ToolSet;
-      return {
-        run: (work) => throughAi('echo', work, { tools }),
-        close: () => client.close(),
-      };
+      return { run: (work) => theirs(tools, work), close: () => client.close() };
     },
-  },
-];
+  };
+}
 
-const langchainSubjects: readonly Subject[] = [
-  patchbay((view, work) => throughLangchain('all__echo', work, langchain(view))),
-  {
+function mcpAdapters(theirs: Use<readonly StructuredTool[]>['theirs']): Subject {
+  return {
     name: '@langchain/mcp-adapters',
     open: async ({ url }) => {
       const client = new MultiServerMCPClient({
@@ -232,45 +277,142 @@ const langchainSubjects: readonly Subject[] = [
               : { transport: 'http', url },
         },
       });
-      const tools = await client.getTools();
-      return {
-        run: (work) => throughLangchain('echo', work, { tools }),
-        close: () => client.close(),
-      };
+      const tools = (await client.getTools()) as StructuredTool[];
+      return { run: (work) => theirs(tools, work), close: () => client.close() };
     },
-  },
-];
-
-function compared(
-  framework: 'ai' | 'LangChain',
-  transport: Transport,
-  work: Work,
-  atMost: Readonly<Partial<Record<'cpu' | 'value', number>>>,
-): Case {
-  const http = new HttpServer();
-  const subjects = framework === 'ai' ? aiSubjects : langchainSubjects;
-  const against = subjects[1]!.name;
-  return {
-    name: `${work.atOnce === 1 ? 'one call' : `${work.atOnce} calls at once`}, ${transport}, through ${framework}`,
-    unit: 'ms',
-    arms: subjects.map((subject) => arm(subject, transport, http, work)),
-    goals: (['cpu', 'value'] as const).flatMap((of) =>
-      atMost[of] === undefined ? [] : [{ arm: 'patchbay', against, of, atMost: atMost[of] }],
-    ),
   };
 }
 
+/** Nothing but the messages, over the pipe. */
+const floor: Subject = {
+  name: 'floor',
+  open: async () => {
+    const client = new FloorClient(STDIO);
+    await client.initialize();
+    return {
+      run: (work) =>
+        calling(work, async (args) =>
+          contentText(await client.request('tools/call', { name: 'echo', arguments: args })),
+        ),
+      close: () => client.close(),
+    };
+  },
+};
+
+const ofAi: Readonly<Record<'call' | 'step', Use<ToolSet>>> = {
+  call: {
+    ours: async (view) => {
+      const { tools, prepareStep } = aiSdk(view);
+      return async (work) => {
+        const messages: ModelMessage[] = [{ role: 'user', content: 'go' }];
+        // As `generateText` does before a step: the messages of a step lead to its turn.
+        const step = { steps: [], stepNumber: 0, messages, initialInstructions: undefined };
+        await prepareStep(step);
+        return calling(work, (args, id) => callOfAi(tools['all__echo']!, args, id, messages));
+      };
+    },
+    theirs: (tools, work) => {
+      const messages: ModelMessage[] = [{ role: 'user', content: 'go' }];
+      return calling(work, (args, id) => callOfAi(tools['echo']!, args, id, messages));
+    },
+  },
+  step: {
+    ours: async (view) => (work) => throughAi('all__echo', work, aiSdk(view)),
+    theirs: (tools, work) => throughAi('echo', work, { tools }),
+  },
+};
+
+const callOfLangchain = (tools: readonly StructuredTool[], name: string, work: Work) => {
+  const tool = tools.find((one) => one.name === name)!;
+  return calling(work, async (args, id) => {
+    const call = { type: 'tool_call', name, args, id } as const;
+    return ((await tool.invoke(call)) as ToolMessage).text;
+  });
+};
+
+const ofLangchain: Readonly<Record<'call' | 'step', Use<readonly StructuredTool[]>>> = {
+  call: {
+    ours: async (view) => {
+      const tools = await toTools(view);
+      return (work) => callOfLangchain(tools, 'all__echo', work);
+    },
+    theirs: (tools, work) => callOfLangchain(tools, 'echo', work),
+  },
+  step: {
+    ours: async (view) => (work) => throughLangchain('all__echo', work, langchain(view)),
+    theirs: (tools, work) => throughLangchain('echo', work, { tools }),
+  },
+};
+
+const subjectsOf = {
+  ai: (what: 'call' | 'step') => [patchbay(ofAi[what].ours), aiSdkMcp(ofAi[what].theirs)],
+  LangChain: (what: 'call' | 'step') => [
+    patchbay(ofLangchain[what].ours),
+    mcpAdapters(ofLangchain[what].theirs),
+  ],
+} as const;
+
+type Framework = keyof typeof subjectsOf;
+type AtMost = Readonly<Partial<Record<'cpu' | 'value', number>>>;
+
+const goalsOf = (against: string, atMost: AtMost): readonly Goal[] =>
+  (['cpu', 'value'] as const).flatMap((of) =>
+    atMost[of] === undefined ? [] : [{ arm: 'patchbay', against, of, atMost: atMost[of] }],
+  );
+
+/** Calls of one tool, one after the other or many at once: what the way of a call costs, without the framework's own step. */
+function callsCase(
+  framework: Framework,
+  transport: Transport,
+  how: keyof typeof CALLS,
+  atMost: AtMost,
+  ofFloor?: AtMost,
+): Case {
+  const http = new HttpServer();
+  const [ours, peer] = subjectsOf[framework]('call') as [Subject, Subject];
+  const subjects = ofFloor === undefined ? [ours, peer] : [ours, peer, floor];
+  return {
+    name: `${how === 'oneByOne' ? 'one call' : '64 calls at once'}, ${transport}, through ${framework}`,
+    unit: 'ms',
+    arms: subjects.map((subject) => arm(subject, transport, http, CALLS[how][transport])),
+    goals: [...goalsOf(peer.name, atMost), ...goalsOf('floor', ofFloor ?? {})],
+  };
+}
+
+/** Whole steps of an agent with a model that answers at once: most of it is the framework. No goal: the ratio is told. */
+function agentCase(framework: Framework, transport: Transport, how: keyof typeof STEPS): Case {
+  const http = new HttpServer();
+  const subjects = subjectsOf[framework]('step');
+  const step = how === 'oneByOne' ? 'with one call' : 'with 64 calls at once';
+  return {
+    name: `step of an agent ${step}, ${transport}, through ${framework}`,
+    unit: 'ms',
+    arms: subjects.map((subject) => arm(subject, transport, http, STEPS[how])),
+    goals: [],
+  };
+}
+
+/** Milliseconds per call. */
 export const singleCalls: readonly Case[] = [
-  compared('ai', 'stdio', ONE_BY_ONE, { cpu: 0.65, value: 0.95 }),
-  compared('ai', 'http', ONE_BY_ONE, { cpu: 0.35, value: 0.4 }),
-  compared('LangChain', 'stdio', ONE_BY_ONE, { cpu: 0.55, value: 0.7 }),
-  compared('LangChain', 'http', ONE_BY_ONE, { cpu: 0.28, value: 0.35 }),
+  callsCase('ai', 'stdio', 'oneByOne', { cpu: 0.65, value: 0.95 }, { cpu: 2, value: 1.15 }),
+  callsCase('ai', 'http', 'oneByOne', { cpu: 0.35, value: 0.4 }),
+  callsCase('LangChain', 'stdio', 'oneByOne', { cpu: 0.55, value: 0.7 }),
+  callsCase('LangChain', 'http', 'oneByOne', { cpu: 0.28, value: 0.35 }),
 ];
 
 /** Milliseconds per call: the throughput, turned around. */
 export const callsAtOnce: readonly Case[] = [
-  compared('ai', 'stdio', AT_ONCE, { value: 1 / 1.6 }),
-  compared('ai', 'http', AT_ONCE, { value: 1 / 3 }),
-  compared('LangChain', 'stdio', AT_ONCE, { value: 1 / 2 }),
-  compared('LangChain', 'http', AT_ONCE, { value: 1 / 4 }),
+  callsCase('ai', 'stdio', 'atOnce', { value: 1 / 1.6 }),
+  callsCase('ai', 'http', 'atOnce', { value: 1 / 3 }),
+  callsCase('LangChain', 'stdio', 'atOnce', { value: 1 / 2 }),
+  callsCase('LangChain', 'http', 'atOnce', { value: 1 / 4 }),
 ];
+
+const agents = (how: keyof typeof STEPS): readonly Case[] =>
+  (['ai', 'LangChain'] as const).flatMap((framework) =>
+    (['stdio', 'http'] as const).map((transport) => agentCase(framework, transport, how)),
+  );
+
+/** Milliseconds per call. */
+export const agentSteps: readonly Case[] = agents('oneByOne');
+export const agentStepsAtOnce: readonly Case[] = agents('atOnce');
