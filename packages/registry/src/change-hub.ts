@@ -9,6 +9,7 @@ import {
   type TraceListener,
 } from '@patchbay/protocols';
 
+import { BySession } from './by-session.ts';
 import type { Registration } from './registration.ts';
 import { isBelow } from './scope-store.ts';
 import { untilAnyOf, type Until } from './waiting.ts';
@@ -25,7 +26,7 @@ interface Listener {
  * somebody listens here; one that fails does not end the merged stream. (RFC-0051 "merge_change_streams")
  */
 export class ChangeHub {
-  readonly #listeners = new Set<Listener>();
+  readonly #listeners = new BySession<Listener>();
   readonly #visible: (scope: Scope) => readonly Registration[];
   readonly #failed: (registration: Registration, error: unknown) => void;
   readonly #trace: TraceListener | undefined;
@@ -49,13 +50,13 @@ export class ChangeHub {
       own.signal,
       (pending) => {
         listener = { scope, pending, heard: new Map() };
-        this.#listeners.add(listener);
+        this.#listeners.add(scope.session, listener);
         this.#follow(listener);
       },
       () => {
         own.release();
         if (listener === undefined) return;
-        this.#listeners.delete(listener);
+        this.#listeners.delete(scope.session, listener);
         for (const end of listener.heard.values()) end.abort();
         listener.heard.clear();
       },
@@ -65,7 +66,7 @@ export class ChangeHub {
   /** What is visible may have changed: hear who is new, stop hearing who is gone. */
   changed(at: RegistrationScope, event: ChangeEvent): void {
     this.#trace?.({ type: 'change', ...event });
-    for (const listener of this.#listeners) {
+    for (const listener of this.#listeners.below(at)) {
       if (!scopeCovers(at, listener.scope)) continue;
       this.#follow(listener);
       listener.pending.push(event);
@@ -75,13 +76,14 @@ export class ChangeHub {
   /** Something that the registry itself knows of a capability. */
   tell(registration: Registration, event: ChangeEvent): void {
     this.#trace?.({ type: 'change', ...event });
-    for (const { scope, pending } of this.#listeners)
+    for (const { scope, pending } of this.#listeners.below(registration.scope))
       if (scopeCovers(registration.scope, scope)) pending.push(event);
   }
 
   /** Ends the streams at and below a scope, after what they still have to tell. */
   end(at: RegistrationScope): void {
-    for (const { scope, pending } of this.#listeners) if (isBelow(scope, at)) pending.end();
+    for (const { scope, pending } of this.#listeners.below(at))
+      if (isBelow(scope, at)) pending.end();
   }
 
   #follow(listener: Listener): void {

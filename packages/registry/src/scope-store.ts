@@ -5,6 +5,7 @@ import {
   type Scope,
 } from '@patchbay/protocols';
 
+import { BySession } from './by-session.ts';
 import { by } from './by.ts';
 import type { Registration } from './registration.ts';
 
@@ -17,50 +18,43 @@ export interface Visible {
 
 /** Who is registered where, and who sees what. Looking costs the registrations of one's own scopes, not of all. */
 export class ScopeStore {
-  /** By session; those of no session under `undefined`. */
-  readonly #bySession = new Map<string | undefined, Set<Registration>>();
+  readonly #registrations = new BySession<Registration>();
   /** Grows with every registration that comes or goes. */
   generation = 0;
 
   add(registration: Registration): void {
-    const key = registration.scope.session;
-    const set = this.#bySession.get(key) ?? new Set();
-    this.#bySession.set(key, set.add(registration));
+    this.#registrations.add(registration.scope.session, registration);
     this.generation++;
   }
 
   delete(registration: Registration): void {
-    const key = registration.scope.session;
-    const set = this.#bySession.get(key);
-    if (set?.delete(registration) !== true) return;
-    if (set.size === 0) this.#bySession.delete(key);
-    this.generation++;
+    if (this.#registrations.delete(registration.scope.session, registration)) this.generation++;
   }
 
   find(id: string, scope: RegistrationScope): Registration | undefined {
-    const set = this.#bySession.get(scope.session) ?? [];
-    for (const r of set) if (r.id === id && sameScope(r.scope, scope)) return r;
+    for (const r of this.#registrations.of(scope.session))
+      if (r.id === id && sameScope(r.scope, scope)) return r;
     return undefined;
   }
 
   /** Whether anything is registered for exactly this turn. */
   hasTurn(session: string | undefined, turn: string): boolean {
     if (session === undefined) return false;
-    for (const r of this.#bySession.get(session) ?? []) if (r.scope.turn === turn) return true;
+    for (const r of this.#registrations.of(session)) if (r.scope.turn === turn) return true;
     return false;
   }
 
   /** Equal for scopes that see the same registrations: all sessions that have none of their own are one. */
   sameAs(scope: Scope): string {
     const { session, ...rest } = scope;
-    return describeScope(this.#bySession.has(session) ? scope : rest);
+    return describeScope(this.#registrations.has(session) ? scope : rest);
   }
 
   /** What `scope` sees, sorted by id. Only ever looks upwards: nothing registered deeper is among it. */
   visible(scope: Scope): readonly Visible[] {
     const covering = [
-      ...(this.#bySession.get(undefined) ?? []),
-      ...(scope.session === undefined ? [] : (this.#bySession.get(scope.session) ?? [])),
+      ...this.#registrations.of(undefined),
+      ...(scope.session === undefined ? [] : this.#registrations.of(scope.session)),
     ].filter((r) => scopeCovers(r.scope, scope));
     // The deepest first, and what it is a part of before the part: parts of what is not seen are not seen either.
     const byId = new Map<string, { registration: Registration; shadowed: Registration[] }>();
@@ -81,11 +75,7 @@ export class ScopeStore {
 
   /** Everything at or below `scope`: the whole program, a session, an agent with its sub-agents, a turn. */
   below(scope: RegistrationScope): readonly Registration[] {
-    const sets =
-      scope.session === undefined
-        ? this.#bySession.values()
-        : [this.#bySession.get(scope.session) ?? []];
-    return [...sets].flatMap((set) => [...set]).filter((r) => isBelow(r.scope, scope));
+    return [...this.#registrations.below(scope)].filter((r) => isBelow(r.scope, scope));
   }
 
   all(): readonly Registration[] {

@@ -21,11 +21,13 @@ const DIGITS = 16;
  */
 export class ToolPins {
   readonly #pins = new WeakMap<ToolDefinition, Pin>();
+  /** By what is stored: whether it is a record. */
+  readonly #records = new WeakMap<object, boolean>();
 
   /** Remembers those that are new; gives a problem for each that is not what it was. */
   look(offered: Iterable<OfferedTool>, state: SessionState): readonly Problem[] {
     const tools = [...offered].filter(({ tool }) => isPinned(tool.definition));
-    const known = pinsIn(state);
+    const known = this.#recordIn(state);
     const fresh = tools.filter(
       ({ tool: { definition } }) => known?.[definition.name] === undefined,
     );
@@ -54,7 +56,7 @@ export class ToolPins {
 
   /** Which fields are not what they were; empty if nothing is. */
   changes({ tool: { definition } }: OfferedTool, state: SessionState): readonly string[] {
-    const known = isPinned(definition) ? (pinsIn(state) ?? {})[definition.name] : undefined;
+    const known = isPinned(definition) ? (this.#recordIn(state) ?? {})[definition.name] : undefined;
     if (known === undefined) return [];
     const now = this.#pinOf(definition);
     const fields = new Set([...Object.keys(known), ...Object.keys(now)]);
@@ -63,7 +65,18 @@ export class ToolPins {
 
   /** Somebody approved it as it is now. */
   approve({ tool: { definition } }: OfferedTool, state: SessionState): void {
-    state.set(KEY, { ...pinsIn(state), [definition.name]: this.#pinOf(definition) });
+    state.set(KEY, { ...this.#recordIn(state), [definition.name]: this.#pinOf(definition) });
+  }
+
+  /** `undefined`: what was restored is no record. */
+  #recordIn(state: SessionState): Readonly<Record<string, Pin>> | undefined {
+    const stored: Json | undefined = state.get(KEY);
+    if (stored === undefined) return {};
+    if (!isMap(stored)) return undefined;
+    let isRecord = this.#records.get(stored);
+    if (isRecord === undefined)
+      this.#records.set(stored, (isRecord = Object.values(stored).every(isPin)));
+    return isRecord ? (stored as Readonly<Record<string, Pin>>) : undefined;
   }
 
   #pinOf(definition: ToolDefinition): Pin {
@@ -80,15 +93,6 @@ export class ToolPins {
 
 /** Our own tools list what there is at the moment. */
 const isPinned = ({ name }: ToolDefinition): boolean => !RESERVED_TOOL_NAMES.includes(name);
-
-/** `undefined`: what was restored is no record. */
-function pinsIn(state: SessionState): Readonly<Record<string, Pin>> | undefined {
-  const stored: Json | undefined = state.get(KEY);
-  if (stored === undefined) return {};
-  return isMap(stored) && Object.values(stored).every(isPin)
-    ? (stored as Readonly<Record<string, Pin>>)
-    : undefined;
-}
 
 const isPin = (value: unknown): boolean =>
   isMap(value) && Object.values(value).every((digest) => typeof digest === 'string');
