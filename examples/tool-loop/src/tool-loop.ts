@@ -1,63 +1,30 @@
-import {
-  createProviderSchemas,
-  createToolValidator,
-  createProblemReport,
-  errorText,
-  instructionText,
-  planResult,
-} from '@patchbay/adapter-kit';
-import type { ExtensionView, JsonSchema, Tool, TurnStep, TurnView } from '@patchbay/protocols';
+import * as kit from '@patchbay/adapter-kit';
+import type { ExtensionView, Tool, TurnView } from '@patchbay/protocols';
 
-/** A message, a call and a request as the Chat Completions API has them. */
-export type Message =
-  | { readonly role: 'system' | 'user'; readonly content: string }
-  | {
-      readonly role: 'assistant';
-      readonly content: string | null;
-      readonly tool_calls?: ToolCall[];
-    }
-  | { readonly role: 'tool'; readonly tool_call_id: string; readonly content: string };
-export interface ToolCall {
-  readonly id: string;
-  readonly type: 'function';
-  readonly function: { readonly name: string; readonly arguments: string };
-}
-export interface ChatRequest {
-  readonly messages: readonly Message[];
-  readonly tools: readonly {
-    readonly type: 'function';
-    readonly function: { name: string; description?: string; parameters: JsonSchema };
-  }[];
-}
-export type Chat = (
-  request: ChatRequest,
-  signal?: AbortSignal,
-) => Promise<Extract<Message, { role: 'assistant' }>>;
+import type { Chat, ChatTool, Message, ToolCall } from './chat-completions.ts';
 
 /** Runs a model over a view until it calls no more tools. Returns its last text. */
 export function toolLoop(view: ExtensionView, chat: Chat) {
-  const report = createProblemReport();
-  const validator = createToolValidator(report);
-  const schemas = createProviderSchemas();
+  const validator = kit.createToolValidator(kit.createProblemReport());
+  const schemas = kit.createProviderSchemas();
 
-  const describe = (tool: Tool): ChatRequest['tools'][number] => {
+  const describe = (tool: Tool): ChatTool => {
     validator.learn(tool);
-    const { name, description, inputSchema } = tool.definition;
+    const { name, description = '', inputSchema } = tool.definition;
     const { schema: parameters } = schemas(inputSchema);
-    const text = description === undefined ? {} : { description };
-    return { type: 'function', function: { name, ...text, parameters } };
+    return { type: 'function', function: { name, description, parameters } };
   };
 
   const answer = async (
     turn: TurnView,
-    { id, function: { name, arguments: json } }: ToolCall,
-    signal?: AbortSignal,
+    { id, function: called }: ToolCall,
+    signal: AbortSignal | undefined,
   ): Promise<Message> => {
-    const options = { callId: id, validator, ...(signal === undefined ? {} : { signal }) };
+    const options = { callId: id, validator, ...(signal && { signal }) };
     const content = await Promise.resolve()
-      .then(() => turn.callTool(name, JSON.parse(json), options))
-      .then((result) => planResult(result).text)
-      .catch(errorText); // a failed call is an answer: the run goes on
+      .then(() => turn.callTool(called.name, JSON.parse(called.arguments), options))
+      .then((result) => kit.planResult(result).text)
+      .catch(kit.errorText); // a failed call is an answer: the run goes on
     return { role: 'tool', tool_call_id: id, content };
   };
 
@@ -73,9 +40,11 @@ export function toolLoop(view: ExtensionView, chat: Chat) {
     try {
       for (;;) {
         signal?.throwIfAborted();
-        const step = await (await open()).prepare(); // tools and instructions as they are now
-        const messages = [system(step), ...said];
-        const reply = await chat({ messages, tools: step.tools.map(describe) }, signal);
+        const { tools, instructions } = await (await open()).prepare(); // as they are now
+        const { static: fixed, dynamic } = kit.instructionText(instructions);
+        const content = [fixed, dynamic].filter(Boolean).join('\n\n');
+        const messages: Message[] = [{ role: 'system', content }, ...said];
+        const reply = await chat({ messages, tools: tools.map(describe) }, signal);
         said.push(reply);
         if (!reply.tool_calls?.length) return reply.content ?? '';
         const turn = await open();
@@ -85,9 +54,4 @@ export function toolLoop(view: ExtensionView, chat: Chat) {
       await view.beginTurn({ turnId }).close();
     }
   };
-}
-
-function system({ instructions }: TurnStep): Message {
-  const { static: fixed, dynamic } = instructionText(instructions);
-  return { role: 'system', content: [fixed, dynamic].filter(Boolean).join('\n\n') };
 }

@@ -1,6 +1,7 @@
 import { describeAdapter } from '@patchbay/testkit/vitest';
 
-import { toolLoop, type Chat } from '../src/tool-loop.ts';
+import type { Chat } from '../src/chat-completions.ts';
+import { toolLoop } from '../src/tool-loop.ts';
 
 describeAdapter('a bare tool loop', {
   create: async () => ({
