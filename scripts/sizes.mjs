@@ -1,16 +1,18 @@
 // @ts-check
 // Prints what each package weighs when it is installed alone, with the peers that it needs, and how long its root entry
-// takes to load: `pnpm sizes`, which builds first. Peers are measured beside, alone.
+// takes to load: `pnpm sizes`, which builds first. Peers, and what one would use instead, are measured beside, alone.
 import { mkdtempSync, readdirSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { install, installed } from './consumer-project.mjs';
+import { install, installed, testedVersion } from './consumer-project.mjs';
 import { OURS, packages, peersOf } from './package-family.mjs';
 import { run } from './run.mjs';
 import { packAll } from './tarball.mjs';
 
 const RUNS = 5;
+/** What a program would use without ours. */
+const BESIDE = ['@ai-sdk/mcp', '@langchain/mcp-adapters'];
 const work = realpathSync(mkdtempSync(join(tmpdir(), 'patchbay-sizes-')));
 process.on('exit', () => rmSync(work, { recursive: true, force: true }));
 
@@ -27,6 +29,7 @@ for (const name of packages.keys()) {
     await measure(name, { [name]: `file:${paths.get(name)}`, ...peers }, Object.keys(peers)),
   );
 }
+for (const peer of BESIDE) choices[peer] = testedVersion('docs', peer);
 for (const [peer, version] of Object.entries(choices))
   rows.push(await measure(peer, { [peer]: version }, []));
 console.table(rows);

@@ -6,7 +6,7 @@ export type Message =
   | { readonly role: 'tool'; readonly tool_call_id: string; readonly content: string }
   | Reply;
 
-export interface Reply {
+interface Reply {
   readonly role: 'assistant';
   readonly content: string | null;
   readonly tool_calls?: readonly ToolCall[];
@@ -23,7 +23,7 @@ export interface ChatTool {
   readonly function: { name: string; description?: string; parameters: JsonSchema };
 }
 
-export interface ChatRequest {
+interface ChatRequest {
   readonly messages: readonly Message[];
   readonly tools: readonly ChatTool[];
 }
