@@ -42,7 +42,8 @@ export function createProviderSchemas(): ProviderSchemas {
   const cache = new WeakMap<JsonSchema, Map<string, ProviderSchema>>();
   return (schema, options = {}) => {
     if (!isSchemaObject(schema)) return providerSchema(schema, options);
-    const key = JSON.stringify([options.references, options.constAsEnum, options.strict]);
+    const { references = 'keep', constAsEnum = false, strict = false } = options;
+    const key = `${references} ${constAsEnum} ${strict}`;
     let faces = cache.get(schema);
     if (faces === undefined) cache.set(schema, (faces = new Map()));
     let face = faces.get(key);

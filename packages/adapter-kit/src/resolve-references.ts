@@ -48,21 +48,26 @@ export function resolveReferences(
     return members(node, open, depth);
   };
 
-  const members = (node: SchemaObject, open: readonly string[], depth: number): SchemaObject =>
-    Object.fromEntries(
-      Object.entries(node).flatMap(([key, value]): [string, SchemaNode][] => {
-        if (options.inline && DEFINITIONS.includes(key)) return [];
-        if (options.constAsEnum && key === 'const')
-          return 'enum' in node ? [] : [['enum', [value]]];
-        if (DATA.has(key)) return [[key, value]];
-        if (!MAPS.has(key) || !isSchemaObject(value)) return [[key, walk(value, open, depth + 1)]];
-        const named = Object.entries(value).map(([name, each]): [string, SchemaNode] => [
-          name,
-          walk(each, open, depth + 1),
-        ]);
-        return [[key, Object.fromEntries(named)]];
-      }),
-    );
+  const members = (node: SchemaObject, open: readonly string[], depth: number): SchemaObject => {
+    const entries: [string, SchemaNode][] = [];
+    for (const key of Object.keys(node)) {
+      const value = node[key];
+      if (options.inline && DEFINITIONS.includes(key)) continue;
+      if (options.constAsEnum && key === 'const') {
+        if (!('enum' in node)) entries.push(['enum', [value]]);
+      } else if (DATA.has(key)) entries.push([key, value]);
+      else if (MAPS.has(key) && isSchemaObject(value))
+        entries.push([key, named(value, open, depth)]);
+      else entries.push([key, walk(value, open, depth + 1)]);
+    }
+    return Object.fromEntries(entries);
+  };
+
+  const named = (map: SchemaObject, open: readonly string[], depth: number): SchemaObject => {
+    const entries: [string, SchemaNode][] = [];
+    for (const name of Object.keys(map)) entries.push([name, walk(map[name], open, depth + 1)]);
+    return Object.fromEntries(entries);
+  };
 
   const follow = (
     node: SchemaObject,

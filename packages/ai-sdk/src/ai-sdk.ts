@@ -88,6 +88,11 @@ export function aiSdk<OWN extends ToolSet = ToolSet, OUTPUTS extends OutputSchem
   /** By the array that it hands to `execute` after that step. */
   const byMessages = new WeakMap<object, Run>();
   const made = new WeakMap<PatchbayTool, ToolSet[string]>();
+  /** By the list that a view gives for as long as nothing changes. */
+  const sets = new WeakMap<
+    readonly PatchbayTool[],
+    { readonly defers: boolean; readonly set: ToolSet }
+  >();
   const deferred = new WeakMap<object, ToolSet[string]>();
   const ours = new WeakSet<object>();
   const answered = new AnsweredCalls();
@@ -156,7 +161,6 @@ export function aiSdk<OWN extends ToolSet = ToolSet, OUTPUTS extends OutputSchem
 
   /** `canSearch` is known where they are made for a step; elsewhere nobody is shown them. */
   const make = (tools: readonly PatchbayTool[], canSearch?: boolean): ToolSet => {
-    const set: ToolSet = {};
     const isMany = tools.length > deferAbove;
     const defers = isMany && major.isSeven && canSearch === true;
     if (isMany && !defers && canSearch !== undefined) {
@@ -165,6 +169,12 @@ export function aiSdk<OWN extends ToolSet = ToolSet, OUTPUTS extends OutputSchem
         : 'In ai 7 they can be deferred';
       report(tooManyTools(deferAbove, remedy));
     }
+    const before = sets.get(tools);
+    if (before?.defers === defers) {
+      shared.learn(before.set);
+      return before.set;
+    }
+    const set: ToolSet = {};
     for (const tool of tools) {
       let one = made.get(tool);
       if (one === undefined) {
@@ -174,6 +184,7 @@ export function aiSdk<OWN extends ToolSet = ToolSet, OUTPUTS extends OutputSchem
       }
       set[tool.definition.name] = defers && isDeferrable(tool) ? deferring(one) : one;
     }
+    sets.set(tools, { defers, set });
     shared.learn(set);
     return set;
   };
@@ -227,7 +238,7 @@ export function aiSdk<OWN extends ToolSet = ToolSet, OUTPUTS extends OutputSchem
       const { tools } = await view.compile();
       make(tools);
       const gone = toolsNamedIn(messages).filter((name) => !Object.hasOwn(shared.object, name));
-      shared.learn(tombstones(gone));
+      if (gone.length > 0) shared.learn(tombstones(gone));
       return shared.object;
     },
   };

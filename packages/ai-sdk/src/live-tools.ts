@@ -17,6 +17,8 @@ export class LiveTools {
   readonly #own: ToolSet;
   readonly #onClash: (name: string) => void;
   #known: ToolSet;
+  /** What was learnt last. */
+  #learnt: ToolSet | undefined;
 
   /** `onClash` hears of each tool that is not offered, because the program has one of that name. */
   constructor(own: ToolSet, onClash: (name: string) => void, known: ToolSet = {}) {
@@ -37,6 +39,8 @@ export class LiveTools {
   }
 
   learn(tools: ToolSet): void {
+    if (tools === this.#learnt) return;
+    this.#learnt = tools;
     const isNew = Object.entries(tools).some(([name, tool]) => this.#known[name] !== tool);
     if (!isNew) return;
     const full = Object.keys(this.#known).length > MAX_KNOWN;
