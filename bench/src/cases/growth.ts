@@ -1,6 +1,6 @@
 import { ConnectionPool } from '@patchbay/connection-pool';
 import { McpServerCapability } from '@patchbay/mcp';
-import { defineTool, type Capability } from '@patchbay/protocols';
+import { changeSource, defineTool, type Capability } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
 import { localSkills } from '@patchbay/skills/node';
 
@@ -103,4 +103,34 @@ export const growths = (base: number): readonly Case[] => [
       return done;
     },
   })),
+  growth('sessions that each end while all others are open', base, async (size) => ({
+    run: async () => {
+      await using registry = new ExtensionRegistry();
+      const { tools } = await registry.view().compile();
+      // What it says it says to one session only.
+      registry.register({ id: 'all', tools: async ({ scope }) => (scope.agent ? [] : tools) });
+      const sessions = Array.from({ length: size }, (_, i) => `${i}`);
+      for (const session of sessions) await registry.view({ session }).compile();
+      for (const session of sessions) await registry.close({ session });
+      return sessions.length;
+    },
+  })),
+  growth(
+    'registrations that come and go while somebody listens',
+    Math.ceil(base / 10),
+    async (size) => ({
+      run: async () => {
+        await using registry = new ExtensionRegistry();
+        const view = registry.view({ session: 'listening' });
+        void view.changes()[Symbol.asyncIterator]().next();
+        const handles = Array.from({ length: size }, (_, i) => {
+          const { revision, subscribe } = changeSource(`source${i}`);
+          return registry.register({ ...source(`source${i}`, 1), revision, changes: subscribe });
+        });
+        const { tools } = await view.compile();
+        for (const handle of handles) await handle.close();
+        return tools.length;
+      },
+    }),
+  ),
 ];

@@ -86,6 +86,8 @@ export class McpServerCapability
   readonly #changes: ChangeSource;
   readonly #lists = new ServerLists();
   readonly #tools = new WeakMap<ToolDefinition, Tool>();
+  /** Of each list that was called from: a call does not look through all of its tools. */
+  readonly #byName = new WeakMap<readonly ToolDefinition[], ReadonlyMap<string, ToolDefinition>>();
   readonly #burst = new Burst();
   readonly #static: readonly ToolDefinition[];
   /** A lazy server was used: from now on its own list counts. */
@@ -214,7 +216,7 @@ export class McpServerCapability
     if (!namePasses(this.#options, name)) throw this.#unavailable(name);
     if (hints === undefined) return undefined;
     const { items } = await this.#toolList({ asker, signal, report: () => undefined });
-    const listed = items.find((definition) => definition.name === name);
+    const listed = this.#named(items, name);
     if (listed === undefined || !passes(this.#options, listed)) throw this.#unavailable(name);
     return listed;
   }
@@ -391,6 +393,15 @@ export class McpServerCapability
 
   #definition(name: string, asker: AcquireOptions): ToolDefinition | undefined {
     const listed = this.#lists.known(this.#server.keyOf(asker))?.tools.value?.items ?? this.#static;
-    return listed.find((definition) => definition.name === name);
+    return this.#named(listed, name);
+  }
+
+  #named(list: readonly ToolDefinition[], name: string): ToolDefinition | undefined {
+    let byName = this.#byName.get(list);
+    if (byName === undefined) {
+      byName = new Map(list.map((definition) => [definition.name, definition]));
+      this.#byName.set(list, byName);
+    }
+    return byName.get(name);
   }
 }

@@ -18,6 +18,7 @@ import {
   type ToolDefinition,
 } from '@patchbay/protocols';
 
+import { BySession } from './by-session.ts';
 import type { Registration } from './registration.ts';
 import { isBelow } from './scope-store.ts';
 import { keepIdentity } from './keep-identity.ts';
@@ -121,6 +122,8 @@ class FacetAnswers<F extends Facet> {
   readonly #facet: F;
   readonly #ask: Ask<F>;
   readonly #kept = new Map<string, Kept<Facets[F]>>();
+  /** Keys of what is kept for one scope only. */
+  readonly #keptFor = new BySession<string>();
   readonly #asked = new Map<string, Asked<Facets[F]>>();
   #audience: Audience | undefined;
 
@@ -165,8 +168,12 @@ class FacetAnswers<F extends Facet> {
 
   /** Drops what was said to viewers at and below a scope. */
   forget(at: RegistrationScope): void {
-    for (const [key, { scope }] of this.#kept)
-      if (scope !== undefined && isBelow(scope, at)) this.#kept.delete(key);
+    for (const key of this.#keptFor.within(at)) {
+      const scope = this.#kept.get(key)?.scope;
+      if (scope === undefined || !isBelow(scope, at)) continue;
+      this.#kept.delete(key);
+      this.#keptFor.delete(scope, key);
+    }
   }
 
   #key(viewer: Viewer): string {
@@ -305,7 +312,9 @@ class FacetAnswers<F extends Facet> {
     const known = this.#audience;
     if (known?.scope === learnt.scope && known.identity === learnt.identity) return;
     this.#audience = learnt;
-    this.#kept.clear(); // kept for the wrong audience
+    // kept for the wrong audience
+    this.#kept.clear();
+    this.#keptFor.clear();
   }
 
   /** Keeps an answer, under the number of the one before if it says the same. */
@@ -317,7 +326,9 @@ class FacetAnswers<F extends Facet> {
     const kept = ownScope ? { ...said, scope: viewer.scope } : said;
     // What was said to a view that has ended would be kept for a scope that may have ended with it.
     const isOver = this.#registration.closed || (ownScope && viewer.ended.over);
-    if (!isOver) this.#kept.set(key, kept);
+    if (isOver) return kept;
+    this.#kept.set(key, kept);
+    if (ownScope) this.#keptFor.add(viewer.scope, key);
     return kept;
   }
 

@@ -1,33 +1,49 @@
 import type { RegistrationScope } from '@patchbay/protocols';
 
-/** Items of many sessions, so that what concerns one does not look at those of all. */
+/**
+ * What belongs to a scope each, by session: whatever is about one session costs what belongs to it, however many others
+ * there are.
+ */
 export class BySession<T> {
-  /** Those of no session under `undefined`. */
   readonly #sets = new Map<string | undefined, Set<T>>();
 
-  add(session: string | undefined, item: T): void {
-    const set = this.#sets.get(session) ?? new Set();
-    this.#sets.set(session, set.add(item));
+  add({ session }: RegistrationScope, item: T): void {
+    const set = this.#sets.get(session);
+    if (set === undefined) this.#sets.set(session, new Set([item]));
+    else set.add(item);
   }
 
-  delete(session: string | undefined, item: T): boolean {
+  /** Whether it was there. */
+  delete({ session }: RegistrationScope, item: T): boolean {
     const set = this.#sets.get(session);
     if (set?.delete(item) !== true) return false;
     if (set.size === 0) this.#sets.delete(session);
     return true;
   }
 
-  has(session: string | undefined): boolean {
-    return this.#sets.has(session);
-  }
-
+  /** Those of exactly this session; of no session, for `undefined`. */
   of(session: string | undefined): Iterable<T> {
     return this.#sets.get(session) ?? [];
   }
 
-  /** Those that may lie at or below a scope: of its session, or of all. */
-  *below({ session }: RegistrationScope): Iterable<T> {
+  /** Whether anything is of this session. */
+  has(session: string | undefined): boolean {
+    return this.#sets.has(session);
+  }
+
+  /** All that can be at or below a scope: of its session, or everything, for a scope that is of none. */
+  *within({ session }: RegistrationScope): Iterable<T> {
     if (session !== undefined) yield* this.of(session);
     else for (const set of this.#sets.values()) yield* set;
+  }
+
+  /** All that a scope of this session can see: everybody's, and its own. */
+  *above({ session }: RegistrationScope): Iterable<T> {
+    yield* this.of(undefined);
+    if (session !== undefined) yield* this.of(session);
+  }
+
+  clear(): void {
+    this.#sets.clear();
   }
 }

@@ -21,26 +21,29 @@ interface Listener {
   readonly heard: Map<Registration, AbortController>;
 }
 
+/** What the hub needs of the registry. */
+export interface ChangeHubHost {
+  visible(scope: Scope): readonly Registration[];
+  /** Whether a scope sees it. */
+  sees(scope: Scope, registration: Registration): boolean;
+  /** Whether a registration that comes or goes changes nothing of who sees the others. */
+  standsAlone(registration: Registration): boolean;
+  failed(registration: Registration, error: unknown): void;
+  readonly trace: TraceListener | undefined;
+}
+
 /**
  * Merges the changes of everything that a scope sees, of what joins later too. A source is only listened to while
  * somebody listens here; one that fails does not end the merged stream. (RFC-0051 "merge_change_streams")
  */
 export class ChangeHub {
   readonly #listeners = new BySession<Listener>();
-  readonly #visible: (scope: Scope) => readonly Registration[];
-  readonly #failed: (registration: Registration, error: unknown) => void;
-  readonly #trace: TraceListener | undefined;
+  readonly #host: ChangeHubHost;
   /** What was traced: every listener hears the same event of a source. */
   readonly #traced = new WeakSet<ChangeEvent>();
 
-  constructor(
-    visible: (scope: Scope) => readonly Registration[],
-    failed: (registration: Registration, error: unknown) => void,
-    trace?: TraceListener,
-  ) {
-    this.#visible = visible;
-    this.#failed = failed;
-    this.#trace = trace;
+  constructor(host: ChangeHubHost) {
+    this.#host = host;
   }
 
   listen(scope: Scope, ...until: readonly Until[]): AsyncIterable<ChangeEvent> {
@@ -50,56 +53,64 @@ export class ChangeHub {
       own.signal,
       (pending) => {
         listener = { scope, pending, heard: new Map() };
-        this.#listeners.add(scope.session, listener);
+        this.#listeners.add(scope, listener);
         this.#follow(listener);
       },
       () => {
         own.release();
         if (listener === undefined) return;
-        this.#listeners.delete(scope.session, listener);
+        this.#listeners.delete(scope, listener);
         for (const end of listener.heard.values()) end.abort();
         listener.heard.clear();
       },
     );
   }
 
-  /** What is visible may have changed: hear who is new, stop hearing who is gone. */
-  changed(at: RegistrationScope, event: ChangeEvent): void {
-    this.#trace?.({ type: 'change', ...event });
-    for (const listener of this.#listeners.below(at)) {
+  /** Something came or went: hear who is new, stop hearing who is gone. */
+  changed(registration: Registration, kind: 'registered' | 'unregistered'): void {
+    const { scope: at, id } = registration;
+    const event: ChangeEvent = { capability: id, kind };
+    this.#host.trace?.({ type: 'change', ...event });
+    const alone = this.#host.standsAlone(registration);
+    for (const listener of this.#listeners.within(at)) {
       if (!scopeCovers(at, listener.scope)) continue;
-      this.#follow(listener);
+      if (!alone) this.#follow(listener);
+      else if (kind === 'unregistered') this.#leave(listener, registration);
+      else if (this.#host.sees(listener.scope, registration)) this.#join(listener, registration);
       listener.pending.push(event);
     }
   }
 
   /** Something that the registry itself knows of a capability. */
-  tell(registration: Registration, event: ChangeEvent): void {
-    this.#trace?.({ type: 'change', ...event });
-    for (const { scope, pending } of this.#listeners.below(registration.scope))
-      if (scopeCovers(registration.scope, scope)) pending.push(event);
+  tell({ scope: at }: Registration, event: ChangeEvent): void {
+    this.#host.trace?.({ type: 'change', ...event });
+    for (const { scope, pending } of this.#listeners.within(at))
+      if (scopeCovers(at, scope)) pending.push(event);
   }
 
   /** Ends the streams at and below a scope, after what they still have to tell. */
   end(at: RegistrationScope): void {
-    for (const { scope, pending } of this.#listeners.below(at))
+    for (const { scope, pending } of this.#listeners.within(at))
       if (isBelow(scope, at)) pending.end();
   }
 
   #follow(listener: Listener): void {
-    const now = new Set(this.#visible(listener.scope));
-    for (const [registration, end] of listener.heard) {
-      if (now.has(registration)) continue;
-      end.abort();
-      listener.heard.delete(registration);
-    }
-    for (const registration of now) {
-      if (listener.heard.has(registration) || !isChangeObservable(registration.capability))
-        continue;
-      const end = new AbortController();
-      listener.heard.set(registration, end);
-      void this.#hear(listener, registration, end.signal);
-    }
+    const now = new Set(this.#host.visible(listener.scope));
+    for (const registration of listener.heard.keys())
+      if (!now.has(registration)) this.#leave(listener, registration);
+    for (const registration of now) this.#join(listener, registration);
+  }
+
+  #join(listener: Listener, registration: Registration): void {
+    if (listener.heard.has(registration) || !isChangeObservable(registration.capability)) return;
+    const end = new AbortController();
+    listener.heard.set(registration, end);
+    void this.#hear(listener, registration, end.signal);
+  }
+
+  #leave(listener: Listener, registration: Registration): void {
+    listener.heard.get(registration)?.abort();
+    listener.heard.delete(registration);
   }
 
   async #hear(listener: Listener, registration: Registration, signal: AbortSignal): Promise<void> {
@@ -109,15 +120,15 @@ export class ChangeHub {
       for await (const event of capability.changes(signal)) {
         if (signal.aborted) return;
         const own = event.capability === id ? event : { ...event, capability: id };
-        if (this.#trace !== undefined && !this.#traced.has(event)) {
+        if (this.#host.trace !== undefined && !this.#traced.has(event)) {
           this.#traced.add(event);
-          this.#trace({ type: 'change', ...own });
+          this.#host.trace({ type: 'change', ...own });
         }
         listener.pending.push(own);
       }
     } catch (error) {
       if (signal.aborted) return;
-      this.#failed(registration, error);
+      this.#host.failed(registration, error);
       // Whatever it would have told by now: look again.
       listener.pending.push({ capability: id, kind: 'status_changed' });
     }

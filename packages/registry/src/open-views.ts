@@ -4,37 +4,35 @@ import { BySession } from './by-session.ts';
 import { isBelow } from './scope-store.ts';
 import type { View } from './view.ts';
 
-/** A view that may have been collected, and where it is kept. */
-interface Kept {
-  readonly ref: WeakRef<View>;
-  readonly session: string | undefined;
+/** A view, held weakly, and where to find it when it is gone. */
+interface Held {
+  readonly view: WeakRef<View>;
+  readonly session?: string;
 }
 
 /** Views that are in use, to be closed with their scope. Held weakly: a view made per request need not be closed. */
 export class OpenViews {
-  readonly #views = new BySession<Kept>();
-  readonly #kept = new WeakMap<View, Kept>();
-  readonly #collected = new FinalizationRegistry<Kept>((kept) =>
-    this.#views.delete(kept.session, kept),
-  );
+  readonly #open = new BySession<Held>();
+  readonly #heldAs = new WeakMap<View, Held>();
+  readonly #collected = new FinalizationRegistry<Held>((held) => this.#open.delete(held, held));
 
   add(view: View): void {
     const { session } = view.scope;
-    const kept = { ref: new WeakRef(view), session };
-    this.#views.add(session, kept);
-    this.#kept.set(view, kept);
-    this.#collected.register(view, kept, view);
+    const held = { view: new WeakRef(view), ...(session === undefined ? {} : { session }) };
+    this.#open.add(held, held);
+    this.#heldAs.set(view, held);
+    this.#collected.register(view, held, view);
   }
 
   delete(view: View): void {
     this.#collected.unregister(view);
-    const kept = this.#kept.get(view);
-    if (kept !== undefined) this.#views.delete(kept.session, kept);
+    const held = this.#heldAs.get(view);
+    if (held !== undefined) this.#open.delete(held, held);
   }
 
   below(scope: RegistrationScope): readonly View[] {
-    return [...this.#views.below(scope)]
-      .flatMap(({ ref }) => ref.deref() ?? [])
+    return [...this.#open.within(scope)]
+      .flatMap(({ view }) => view.deref() ?? [])
       .filter((view) => isBelow(view.scope, scope));
   }
 }

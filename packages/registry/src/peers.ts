@@ -17,14 +17,24 @@ import { passes } from './viewer.ts';
 /** What other capabilities answered, for one that asks. */
 export class PeerAnswers implements Peers, PeerTokens {
   readonly #asker: Asker;
-  readonly #visible: readonly Registration[];
+  readonly #look: () => readonly Registration[];
   readonly #patience: Patience;
   readonly #handedOut = new Map<'skills' | 'commands', string>();
 
-  constructor(asker: Asker, visible: readonly Registration[], patience: Patience) {
+  #found: readonly Registration[] | undefined;
+
+  /** `look`: what is visible. Most of those who may ask their peers never do. */
+  constructor(asker: Asker, look: () => readonly Registration[], patience: Patience) {
     this.#asker = asker;
-    this.#visible = visible.filter((r) => asker.asking?.includes(r) !== true);
+    this.#look = look;
     this.#patience = patience;
+  }
+
+  /** The same for all questions of one asker, so that what it was told and what is kept of that agree. */
+  get #visible(): readonly Registration[] {
+    const { asking } = this.#asker;
+    this.#found ??= this.#look().filter((registration) => asking?.includes(registration) !== true);
+    return this.#found;
   }
 
   async skills(): Promise<readonly PeerSkill[]> {

@@ -5,6 +5,7 @@ import {
   normalizeScope,
   PatchbayError,
   problemFrom,
+  scopeCovers,
   type ApprovalPolicy,
   type ArgumentValidator,
   type AnyCapability,
@@ -121,11 +122,13 @@ export class ExtensionRegistry implements AsyncDisposable {
       Object.entries(options).filter(([, value]) => value !== undefined),
     );
     this.#options = { ...DEFAULTS, ...given };
-    this.#hub = new ChangeHub(
-      (scope) => this.#visible(scope),
-      (registration, error) => this.#problem(problemFrom(registration.id, error)),
-      this.#options.onTrace,
-    );
+    this.#hub = new ChangeHub({
+      visible: (scope) => this.#visible(scope),
+      sees: (scope, registration) => this.#sees(scope, registration),
+      standsAlone: (registration) => this.#store.standsAlone(registration),
+      failed: (registration, error) => this.#problem(problemFrom(registration.id, error)),
+      trace: this.#options.onTrace,
+    });
     this.#host = this.#makeHost();
   }
 
@@ -157,9 +160,9 @@ export class ExtensionRegistry implements AsyncDisposable {
       );
     }
     for (const registration of registrations) this.#store.add(registration);
-    for (const { id, problems } of registrations) {
-      for (const problem of problems) this.#problem(problem);
-      this.#hub.changed(at, { capability: id, kind: 'registered' });
+    for (const registration of registrations) {
+      for (const problem of registration.problems) this.#problem(problem);
+      this.#hub.changed(registration, 'registered');
     }
     const { id } = capability;
     let closing: Promise<void> | undefined;
@@ -264,6 +267,7 @@ export class ExtensionRegistry implements AsyncDisposable {
   async #end(at: RegistrationScope): Promise<void> {
     const ending = [...this.#ending].filter(({ scope }) => isBelow(scope, at));
     const views = this.#views.below(at);
+    const seen = this.#store.seenFrom(at);
     const closing = this.#close([...this.#store.below(at), ...ending]);
     if (at.agent === undefined && at.turn === undefined) {
       if (at.session === undefined) this.#sessions.clear();
@@ -276,8 +280,9 @@ export class ExtensionRegistry implements AsyncDisposable {
     }
     this.#hub.end(at);
     const [closed] = await Promise.allSettled([closing, ...views.map((view) => view.close())]);
-    for (const { answers, capability, id } of this.#store.all()) {
+    for (const { answers, capability, id } of seen) {
       answers.forget(at);
+      if (!this.#store.has(capability)) continue;
       try {
         capability.scopeEnded?.(at);
       } catch (error) {
@@ -296,10 +301,8 @@ export class ExtensionRegistry implements AsyncDisposable {
       this.#ending.add(registration);
     }
     // A capability that is registered elsewhere too lives on there.
-    const elsewhere = new Set(this.#store.all().map(({ capability }) => capability));
-    closeInOrder(open, this.#options.closeTimeoutMs, elsewhere);
-    for (const { id, scope } of open)
-      this.#hub.changed(scope, { capability: id, kind: 'unregistered' });
+    closeInOrder(open, this.#options.closeTimeoutMs, (capability) => this.#store.has(capability));
+    for (const registration of open) this.#hub.changed(registration, 'unregistered');
     const ended = await Promise.all(inClosingOrder(registrations).map(({ ended: end }) => end));
     for (const registration of open) this.#ending.delete(registration);
     const errors = ended.filter((error) => error !== undefined);
@@ -333,7 +336,7 @@ export class ExtensionRegistry implements AsyncDisposable {
       next: () => ++this.#serial,
       visible: (scope) => this.#visible(scope),
       peers: (asker) =>
-        new PeerAnswers(asker, this.#visible(asker.viewer.scope), {
+        new PeerAnswers(asker, () => this.#visible(asker.viewer.scope), {
           deadlineMs: peersDeadline(asker.deadlineMs ?? sourceTimeoutMs),
         }),
       late: (registration, facet) =>
@@ -356,9 +359,16 @@ export class ExtensionRegistry implements AsyncDisposable {
       visible = this.#store.visible(scope).map(({ registration }) => registration);
       if (scope.turn === undefined) this.#seen.byScope.set(key, visible);
     }
-    return visible.some(({ capability }) => capability.visible !== undefined)
+    return this.#store.mayHide
       ? visible.filter((registration) => this.#shows(registration, scope))
       : visible;
+  }
+
+  /** The same as being among those that are visible, without putting them together where only this one counts. */
+  #sees(scope: Scope, registration: Registration): boolean {
+    const { scope: at, parent } = registration;
+    if (!this.#store.standsAlone(registration)) return this.#visible(scope).includes(registration);
+    return scopeCovers(at, scope) && (parent === undefined || this.#sees(scope, parent));
   }
 
   #tooDeep({ capability, chain }: ComposedCapability): readonly Problem[] {

@@ -1,12 +1,13 @@
 import {
   describeScope,
   scopeCovers,
+  type Capability,
   type RegistrationScope,
   type Scope,
 } from '@patchbay/protocols';
 
-import { BySession } from './by-session.ts';
 import { by } from './by.ts';
+import { BySession } from './by-session.ts';
 import type { Registration } from './registration.ts';
 
 /** Where a visible id comes from, and what it hides. */
@@ -18,44 +19,68 @@ export interface Visible {
 
 /** Who is registered where, and who sees what. Looking costs the registrations of one's own scopes, not of all. */
 export class ScopeStore {
-  readonly #registrations = new BySession<Registration>();
+  readonly #registered = new BySession<Registration>();
+  /** Each by its id and its very scope. */
+  readonly #at = new Map<string, Registration>();
+  /** How often each id, and each capability, is registered. */
+  readonly #times = new Map<string | Capability, number>();
+  /** Those that decide for themselves who sees them. */
+  readonly #hiding = new Set<Registration>();
   /** Grows with every registration that comes or goes. */
   generation = 0;
 
   add(registration: Registration): void {
-    this.#registrations.add(registration.scope.session, registration);
-    this.generation++;
+    const { scope, id } = registration;
+    this.#registered.add(scope, registration);
+    this.#at.set(keyOf(id, scope), registration);
+    if (registration.capability.visible !== undefined) this.#hiding.add(registration);
+    this.#count(registration, 1);
   }
 
   delete(registration: Registration): void {
-    if (this.#registrations.delete(registration.scope.session, registration)) this.generation++;
+    const { scope, id } = registration;
+    if (!this.#registered.delete(scope, registration)) return;
+    this.#at.delete(keyOf(id, scope));
+    this.#hiding.delete(registration);
+    this.#count(registration, -1);
   }
 
+  /** What is registered under an id at this very scope. */
   find(id: string, scope: RegistrationScope): Registration | undefined {
-    for (const r of this.#registrations.of(scope.session))
-      if (r.id === id && sameScope(r.scope, scope)) return r;
-    return undefined;
+    return this.#at.get(keyOf(id, scope));
+  }
+
+  /** Whether a capability is registered anywhere. */
+  has(capability: Capability): boolean {
+    return this.#times.has(capability);
+  }
+
+  get mayHide(): boolean {
+    return this.#hiding.size > 0;
+  }
+
+  /** Whether a registration that came, or went, changes nothing of who sees the others. */
+  standsAlone({ id, scope }: Registration): boolean {
+    const itself = this.find(id, scope) === undefined ? 0 : 1;
+    return !this.mayHide && (this.#times.get(id) ?? 0) === itself;
   }
 
   /** Whether anything is registered for exactly this turn. */
   hasTurn(session: string | undefined, turn: string): boolean {
     if (session === undefined) return false;
-    for (const r of this.#registrations.of(session)) if (r.scope.turn === turn) return true;
+    for (const r of this.#registered.of(session)) if (r.scope.turn === turn) return true;
     return false;
   }
 
   /** Equal for scopes that see the same registrations: all sessions that have none of their own are one. */
   sameAs(scope: Scope): string {
     const { session, ...rest } = scope;
-    return describeScope(this.#registrations.has(session) ? scope : rest);
+    return describeScope(this.#registered.has(session) ? scope : rest);
   }
 
   /** What `scope` sees, sorted by id. Only ever looks upwards: nothing registered deeper is among it. */
   visible(scope: Scope): readonly Visible[] {
-    const covering = [
-      ...this.#registrations.of(undefined),
-      ...(scope.session === undefined ? [] : this.#registrations.of(scope.session)),
-    ].filter((r) => scopeCovers(r.scope, scope));
+    const covering = [...this.#registered.above(scope)].filter((r) => scopeCovers(r.scope, scope));
     // The deepest first, and what it is a part of before the part: parts of what is not seen are not seen either.
     const byId = new Map<string, { registration: Registration; shadowed: Registration[] }>();
     for (const registration of covering.toSorted(
@@ -75,25 +100,32 @@ export class ScopeStore {
 
   /** Everything at or below `scope`: the whole program, a session, an agent with its sub-agents, a turn. */
   below(scope: RegistrationScope): readonly Registration[] {
-    return [...this.#registrations.below(scope)].filter((r) => isBelow(r.scope, scope));
+    return [...this.#registered.within(scope)].filter((r) => isBelow(r.scope, scope));
+  }
+
+  /** Whatever somebody at or below `scope` can have seen. */
+  seenFrom(scope: RegistrationScope): readonly Registration[] {
+    return scope.session === undefined ? this.all() : [...this.#registered.above(scope)];
   }
 
   all(): readonly Registration[] {
     return this.below({});
   }
+
+  #count({ capability, id }: Registration, step: 1 | -1): void {
+    for (const what of [id, capability]) {
+      const times = (this.#times.get(what) ?? 0) + step;
+      if (times === 0) this.#times.delete(what);
+      else this.#times.set(what, times);
+    }
+    this.generation++;
+  }
 }
+
+const keyOf = (id: string, scope: RegistrationScope): string => `${describeScope(scope)}\0${id}`;
 
 /** Whether `inner` lies at or below `outer`, so that the end of `outer` is its end too. */
 export function isBelow(inner: RegistrationScope, outer: RegistrationScope): boolean {
   if (outer.everySession === true && inner.everySession !== true) return false;
   return scopeCovers(outer, inner);
-}
-
-function sameScope(a: RegistrationScope, b: RegistrationScope): boolean {
-  return (
-    a.session === b.session &&
-    a.agent === b.agent &&
-    a.turn === b.turn &&
-    (a.everySession ?? false) === (b.everySession ?? false)
-  );
 }

@@ -9,26 +9,28 @@ const LEVELS = 4;
 
 /**
  * Closes registrations: turns, then agents (the deepest first), then sessions, then the pool, each in reverse order of
- * first use; those in `keep` are only taken out. Every capability gets `limitMs` and is left behind after that. When
+ * first use; those that are in use elsewhere are only taken out. Every capability gets `limitMs` and is left behind after that. When
  * time runs short, because several hang, the rest closes at the same time. `ended` of each says what went wrong.
  * (RFC-0051 "Shutdown")
  */
 export function closeInOrder(
   registrations: readonly Registration[],
   limitMs: number,
-  keep: ReadonlySet<Capability>,
+  isElsewhere: (capability: Capability) => boolean,
 ): void {
   const order = inClosingOrder(registrations);
   for (const registration of order) cut(registration);
-  const disposed = new Set<Capability>(keep);
+  const disposed = new Set<Capability>();
   const lastStart = Date.now() + (LEVELS - 1) * limitMs;
   let before: Promise<unknown> = Promise.resolve();
   for (const registration of order) {
     // A capability that is registered twice is reported once.
-    registration.ended = disposed.has(registration.capability)
-      ? waitFor(before, Infinity).then(() => undefined)
-      : waitFor(before, lastStart - Date.now()).then(() => dispose(registration, limitMs));
-    disposed.add(registration.capability);
+    const { capability } = registration;
+    registration.ended =
+      disposed.has(capability) || isElsewhere(capability)
+        ? waitFor(before, Infinity).then(() => undefined)
+        : waitFor(before, lastStart - Date.now()).then(() => dispose(registration, limitMs));
+    disposed.add(capability);
     before = registration.ended;
   }
 }

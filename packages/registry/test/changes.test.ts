@@ -56,6 +56,47 @@ it('merges what is there and what is registered later, and hears only its own sc
   ]);
 });
 
+it('hears whichever of one id is seen: the deeper one while it is there, then the other one again', async () => {
+  await using registry = new ExtensionRegistry();
+  const [everybody, own] = [observable('a'), observable('a')];
+  registry.register(everybody);
+  const seen = take(registry.changes({ session: 's' }), 4);
+  const handle = registry.register(own, { session: 's' });
+  everybody.emit('shadowed');
+  own.emit('tools_changed');
+  await new Promise(setImmediate);
+  await handle.close();
+  own.emit('gone');
+  everybody.emit('skills_changed');
+  expect(await seen).toEqual([
+    'a registered',
+    'a tools_changed',
+    'a unregistered',
+    'a skills_changed',
+  ]);
+});
+
+it('hears parts only where what they are a part of is seen', async () => {
+  await using registry = new ExtensionRegistry();
+  const [first, second] = [observable('first'), observable('second')];
+  registry.register({ id: 'whole', children: [first] });
+  const seen = take(registry.changes({ session: 's' }), 6);
+  const handle = registry.register({ id: 'whole', children: [second] }, { session: 's' });
+  first.emit('shadowed');
+  second.emit('tools_changed');
+  await new Promise(setImmediate);
+  await handle.close();
+  first.emit('skills_changed');
+  expect(await seen).toEqual([
+    'whole registered',
+    'second registered',
+    'second tools_changed',
+    'whole unregistered',
+    'second unregistered',
+    'first skills_changed',
+  ]);
+});
+
 it('listens to a source only while somebody listens, and lets go of everything', async () => {
   await using registry = new ExtensionRegistry();
   let attached = 0;
