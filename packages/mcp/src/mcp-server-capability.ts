@@ -187,32 +187,36 @@ export class McpServerCapability
   async callTool(name: string, args: unknown, context?: CallContext): Promise<ToolResult> {
     const { signal, timeoutMs, onProgress, handlers } = context ?? {};
     const asker = context ?? {};
-    const annotations = (await this.#offered(name, asker, signal))?.annotations;
-    await using lease = await this.#reader.acquire(asker, signal);
-    const calling = lease.value.callTool(name, args, {
-      repeatable: annotations?.readOnlyHint === true || annotations?.idempotentHint === true,
-      ...until(signal),
-      ...(timeoutMs === undefined ? {} : { timeoutMs }),
-      ...(onProgress === undefined ? {} : { onProgress }),
-      ...(handlers === undefined ? {} : { handlers }),
-    });
-    return calling.catch(async (error: unknown) => {
+    const offered =
+      this.#definition(name, asker) ?? (await this.#readDefinition(name, asker, signal));
+    const annotations = offered?.annotations;
+    const lease = await this.#reader.acquire(asker, signal);
+    // `await using` says the same, and costs every call its helpers while it is compiled for engines without it.
+    try {
+      return await lease.value.callTool(name, args, {
+        repeatable: annotations?.readOnlyHint === true || annotations?.idempotentHint === true,
+        ...until(signal),
+        ...(timeoutMs === undefined ? {} : { timeoutMs }),
+        ...(onProgress === undefined ? {} : { onProgress }),
+        ...(handlers === undefined ? {} : { handlers }),
+      });
+    } catch (error) {
       throw (await this.#isGone(name, error, asker)) ? this.#unavailable(name, error) : error;
-    });
+    } finally {
+      await lease.close();
+    }
   }
 
   /**
-   * The definition of a tool that may be called, as far as it is known. What is decided by its claims needs the list.
+   * The definition of a tool that is not known yet but may be called. What is decided by its claims needs the list.
    * @throws PatchbayError `tool-unavailable` for what the filter leaves out
    */
-  async #offered(
+  async #readDefinition(
     name: string,
     asker: AcquireOptions,
     signal: AbortSignal | undefined,
   ): Promise<ToolDefinition | undefined> {
     const { hints } = this.#options;
-    const known = this.#definition(name, asker);
-    if (known !== undefined) return known;
     if (!namePasses(this.#options, name)) throw this.#unavailable(name);
     if (hints === undefined) return undefined;
     const { items } = await this.#toolList({ asker, signal, report: () => undefined });

@@ -119,7 +119,8 @@ export class OwnCalls {
       });
       letGo = stop.onEnd(onEnd);
       post(message, stop, () => this.#waiting.has(id)).then((how) => {
-        if (how === 'ended')
+        // After most answers: an error costs more than to look whether one is needed.
+        if (how === 'ended' && this.#waiting.has(id))
           fail(new sdk.ProtocolError(-32_000, 'no answer came', { [LOST]: true }));
       }, fail);
     });

@@ -1,4 +1,5 @@
 import type { ChildProcess, ChildProcessWithoutNullStreams } from 'node:child_process';
+import type { Writable } from 'node:stream';
 
 import { PatchbayError } from '@patchbay/protocols';
 
@@ -131,6 +132,7 @@ export class StdioTransport {
       );
     }
     const line = `${JSON.stringify(message)}\n`;
+    this.#gather(stdin);
     // The callback also comes when the server dies; 'drain' would not.
     return new Promise((resolve, reject) => {
       stdin.write(line, (cause) => {
@@ -138,6 +140,13 @@ export class StdioTransport {
         else this.#unwritten(cause).then(resolve, reject);
       });
     });
+  }
+
+  /** What is sent in one tick is written at once: many calls of a step are one write to the pipe. */
+  #gather(stdin: Writable): void {
+    if (stdin.writableCorked > 0) return;
+    stdin.cork();
+    process.nextTick(() => stdin.uncork());
   }
 
   /**
