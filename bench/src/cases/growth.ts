@@ -49,10 +49,13 @@ function growth(what: string, base: number, prepare: (size: number) => Promise<S
   };
 }
 
-const source = (id: string, count: number): Capability => {
-  const definitions = Array.from({ length: count }, (_, n) =>
+const toolsOf = (id: string, count: number) =>
+  Array.from({ length: count }, (_, n) =>
     defineTool({ capability: id, name: `tool${n}`, call: () => n }),
   );
+
+const source = (id: string, count: number): Capability => {
+  const definitions = toolsOf(id, count);
   return { id, tools: async () => definitions };
 };
 
@@ -106,9 +109,12 @@ export const growths = (base: number): readonly Case[] => [
   growth('sessions that each end while all others are open', base, async (size) => ({
     run: async () => {
       await using registry = new ExtensionRegistry();
-      const { tools } = await registry.view().compile();
-      // What it says it says to one session only.
-      registry.register({ id: 'all', tools: async ({ scope }) => (scope.agent ? [] : tools) });
+      const tools = toolsOf('all', 10);
+      // It reads for whom it is asked, so that what it says is kept for each session.
+      registry.register({
+        id: 'all',
+        tools: async ({ scope }) => (scope.session === undefined ? [] : tools),
+      });
       const sessions = Array.from({ length: size }, (_, i) => `${i}`);
       for (const session of sessions) await registry.view({ session }).compile();
       for (const session of sessions) await registry.close({ session });
