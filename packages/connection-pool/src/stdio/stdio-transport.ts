@@ -255,11 +255,12 @@ export class StdioTransport {
       return;
     }
     const since = Date.now();
-    let ended = child.stdout.readableEnded;
-    child.stdout.once('end', () => (ended = true));
+    let looks = 0;
     this.#afterExit = setInterval(() => {
       const now = Date.now();
-      const quiet = now - Math.max(since, this.#lastData) >= AFTER_EXIT.quietMs;
+      const ended = child.stdout.readableEnded && child.stderr.readableEnded;
+      // Between two looks everything was read that was there at the first.
+      const quiet = ++looks > 1 && now - Math.max(since, this.#lastData) >= AFTER_EXIT.quietMs;
       if (ended || quiet || now - since > AFTER_EXIT.atMostMs) this.#down(code, signal);
     }, 5);
   }
