@@ -110,8 +110,8 @@ export class ClientLink implements Link {
     try {
       const answer = await this.#answerers.during(asking, async () => {
         try {
-          const answer = own === undefined ? LEFT : await own.call(params, asking);
-          return answer === LEFT ? await send(this.#client, method, params, asking) : answer;
+          const answered = own === undefined ? LEFT : await own.call(params, asking);
+          return answered === LEFT ? await send(this.#client, method, params, asking) : answered;
         } catch (error) {
           if (!(await wentThere(error, handlers, options.stop))) throw error;
           return await send(this.#client, method, params, asking);
