@@ -97,8 +97,11 @@ export class ClientLink implements Link {
   ): Promise<unknown> {
     const handlers = this.#answerers.of(options);
     const of = { method, ...(typeof params['name'] === 'string' ? { name: params['name'] } : {}) };
+    const own = this.#ownFor(method, options, handlers);
     const asking: LinkRequest = {
       ...options,
+      // Our own path knows by itself whose progress it is.
+      attended: options.attended === true && own === undefined,
       onProgress: (progress) => {
         options.onProgress(progress);
         handlers.progress?.(progress, of);
@@ -107,7 +110,8 @@ export class ClientLink implements Link {
     try {
       const answer = await this.#answerers.during(asking, async () => {
         try {
-          return await this.#send(method, params, asking, handlers);
+          const answered = own === undefined ? LEFT : await own.call(params, asking);
+          return answered === LEFT ? await send(this.#client, method, params, asking) : answered;
         } catch (error) {
           if (!(await wentThere(error, handlers, options.stop))) throw error;
           return await send(this.#client, method, params, asking);
@@ -122,22 +126,19 @@ export class ClientLink implements Link {
     }
   }
 
-  /** On our own path, if it is one for this request. What is used of it is the same on both. */
-  async #send(
+  /** Our own path, if it is one for this request. What is used of its answer is the same as on the SDK's. */
+  #ownFor(
     method: string,
-    params: Readonly<Record<string, unknown>>,
-    options: LinkRequest,
+    { tool }: LinkRequest,
     handlers: ServerRequestHandlers,
-  ): Promise<unknown> {
+  ): OwnCalls | undefined {
     const own = this.#own;
     // Arguments that go into headers are the SDK's, and so is what a newer server asks in its answer.
     const isCovered =
-      own !== undefined &&
       method === 'tools/call' &&
-      options.tool === undefined &&
-      !(own.isModern && canAnswer(handlers));
-    const answer = isCovered ? await own.call(params, options) : LEFT;
-    return answer === LEFT ? send(this.#client, method, params, options) : answer;
+      tool === undefined &&
+      !(own?.isModern === true && canAnswer(handlers));
+    return isCovered ? own : undefined;
   }
 
   async watch(

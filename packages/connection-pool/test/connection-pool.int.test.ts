@@ -400,3 +400,24 @@ describe.concurrent('answers', () => {
     expect(await client.listResources()).toEqual({ items: [], problems: [] });
   });
 });
+
+it('counts the time that nobody used a connection from its last use', async () => {
+  await using pool = new ConnectionPool({ idleMs: 1_000 });
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  try {
+    const config = raw();
+    for (let i = 0; i < 3; i++) {
+      await open(pool, config);
+      vi.advanceTimersByTime(900);
+    }
+    const lease = await pool.acquire(config);
+    vi.advanceTimersByTime(5_000);
+    await lease.close();
+    vi.advanceTimersByTime(999);
+    expect(pool.status(config)).toMatchObject({ state: 'ready' });
+    vi.advanceTimersByTime(2);
+    expect(pool.inspect()).toEqual([]);
+  } finally {
+    vi.useRealTimers();
+  }
+});

@@ -24,6 +24,9 @@ import { TrackedContext } from './tracked-context.ts';
 import type { Viewer } from './viewer.ts';
 import { LATE, Life, untilAnyOf, waitFor } from './waiting.ts';
 
+/** The longest that a timer waits; a longer idle limit is none. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
 /** What a turn needs of its view. */
 export interface TurnHost extends CompilerHost {
   readonly turnIdleMs: number;
@@ -184,7 +187,9 @@ export class Turn implements TurnView {
   #rest(): void {
     if (this.#closing !== undefined || this.#busy > 0) return;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#closeUnasked(), this.#host.turnIdleMs);
+    const { turnIdleMs } = this.#host;
+    if (turnIdleMs > MAX_TIMER_MS) return;
+    this.#timer = setTimeout(() => this.#closeUnasked(), turnIdleMs);
     // A turn that nobody ended does not keep the program alive.
     (this.#timer as { unref?: () => void }).unref?.();
   }

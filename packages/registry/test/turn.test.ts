@@ -1,6 +1,6 @@
 import { defineTool, type Capability, type Tool, type TurnStep } from '@patchbay/protocols';
 import { ExtensionRegistry } from '@patchbay/registry';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 
 const tool = (capability: string, name: string): Tool =>
   defineTool({ capability, name, description: name, call: () => name });
@@ -16,6 +16,8 @@ const echo: Capability = {
     active: [{ name: 'x', source: 'echo', digest: 'sha256:0', body: 'X', by: 'matcher' }],
   }),
 };
+
+afterEach(() => void vi.useRealTimers());
 
 describe('a turn', () => {
   it('adds what capabilities contribute, and the same step for the same contribution', async () => {
@@ -87,6 +89,28 @@ describe('a turn', () => {
     await turn.prepare();
     stop.abort();
     await expect(turn.prepare()).rejects.toMatchObject({ code: 'closed' });
+  });
+
+  it('ends when it was not used for the idle limit, counted from its last use', async () => {
+    vi.useFakeTimers();
+    await using registry = new ExtensionRegistry({ turnIdleMs: 1_000 });
+    const turn = registry.view().beginTurn();
+    for (let i = 0; i < 3; i++) {
+      await vi.advanceTimersByTimeAsync(900);
+      await turn.prepare();
+    }
+    await vi.advanceTimersByTimeAsync(999);
+    await turn.prepare();
+    await vi.advanceTimersByTimeAsync(1_001);
+    await expect(turn.prepare()).rejects.toMatchObject({ code: 'closed' });
+  });
+
+  it.each([Infinity, 2 ** 40])('with an idle limit of %d ms is open for months', async (ms) => {
+    vi.useFakeTimers();
+    await using registry = new ExtensionRegistry({ turnIdleMs: ms });
+    await using turn = registry.view().beginTurn();
+    await vi.advanceTimersByTimeAsync(90 * 24 * 3_600_000);
+    expect((await turn.prepare()).problems).toEqual([]);
   });
 
   it('ends by the idle limit, but not while it is used', async () => {
