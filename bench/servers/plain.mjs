@@ -1,6 +1,7 @@
 // The least server over stdio there can be, so that what is measured is the client.
-// node plain.mjs --tools=N [--output] [--starts=FILE] [--id=NAME]
+// node plain.mjs --tools=N [--output] [--starts=FILE] [--id=NAME] [--wait=MS]
 import { appendFileSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 
 const { values } = parseArgs({
@@ -9,10 +10,13 @@ const { values } = parseArgs({
     output: { type: 'boolean', default: false },
     starts: { type: 'string' },
     id: { type: 'string', default: 'plain' },
+    /** Milliseconds before it listens: what is fetched from a registry and asks its service first waits too. */
+    wait: { type: 'string', default: '0' },
   },
 });
 // Every start is counted, also that of a process which lives for a moment only.
 if (values.starts !== undefined) appendFileSync(values.starts, `${process.pid}\n`);
+await setTimeout(Number(values.wait));
 
 const object = (properties) => ({ type: 'object', properties });
 const echo = {

@@ -35,7 +35,7 @@ const CASES: Readonly<Record<'quick' | 'full', () => readonly Case[]>> = {
     ...smaller([
       largeResult(1),
       ...sessionsOverStdio(4),
-      serversAtStart(4),
+      serversAtStart(4, 0),
       ...manyTools(100, 20),
       ...manySkills(100),
     ]),
@@ -52,7 +52,8 @@ const CASES: Readonly<Record<'quick' | 'full', () => readonly Case[]>> = {
     ...agentStepsAtOnce,
     largeResult(10),
     ...sessionsOverStdio(100),
-    serversAtStart(20),
+    serversAtStart(20, 0),
+    serversAtStart(20, 500),
     ...manyTools(1_000, 200),
     ...manySkills(1_000),
     ...manySkills(10_000),

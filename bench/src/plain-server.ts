@@ -14,10 +14,12 @@ export function plainServer(
     readonly output?: boolean;
     readonly starts?: string;
     readonly id?: string;
+    /** Milliseconds before it listens. */
+    readonly wait?: number;
   } = {},
 ): { readonly command: string; readonly args: string[] } {
-  const { tools = 1, output = false, starts, id = 'plain' } = of;
-  const args = [PROGRAM, `--tools=${tools}`, `--id=${id}`];
+  const { tools = 1, output = false, starts, id = 'plain', wait = 0 } = of;
+  const args = [PROGRAM, `--tools=${tools}`, `--id=${id}`, `--wait=${wait}`];
   if (output) args.push('--output');
   if (starts !== undefined) args.push(`--starts=${starts}`);
   return { command: process.execPath, args };
