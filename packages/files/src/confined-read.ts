@@ -12,7 +12,7 @@ export interface ConfinedOptions {
 
 const MAX_BYTES = 1024 * 1024;
 /** An editor replaces files; nobody replaces one this often in so short a time. */
-const MAX_ATTEMPTS = 20;
+const MAX_ATTEMPTS = 200;
 
 /**
  * Reads a file below a folder, and nothing else: whatever `path` says, by `..`, by an absolute path or by a link, the
