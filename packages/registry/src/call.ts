@@ -137,7 +137,8 @@ async function callChecked(
     if (result.isError === true && spent !== undefined) returnApproval(viewer.state, spent);
     return result;
   } catch (error) {
-    if (spent !== undefined && !mayHaveRun(error, signal)) returnApproval(viewer.state, spent);
+    if (spent !== undefined && !until.life.over && !isUnknown(error))
+      returnApproval(viewer.state, spent);
     if (PatchbayError.isInstance(error)) throw error;
     if (signal?.aborted === true) throw aborted(name, signal, error);
     throw toPatchbayError(error, 'source-failed', {
@@ -158,9 +159,9 @@ export function unavailable(name: string): PatchbayError {
   );
 }
 
-/** Where nobody knows what became of it. */
-const mayHaveRun = (error: unknown, signal: AbortSignal | undefined): boolean =>
-  signal?.aborted === true || (PatchbayError.isInstance(error) && UNKNOWN_OUTCOMES.has(error.code));
+/** Whether nobody knows what became of it. */
+const isUnknown = (error: unknown): boolean =>
+  PatchbayError.isInstance(error) && UNKNOWN_OUTCOMES.has(error.code);
 
 const UNKNOWN_OUTCOMES: ReadonlySet<string> = new Set(['aborted', 'timeout', 'outcome-unknown']);
 

@@ -57,3 +57,29 @@ describe('a tool that was approved for the session', () => {
     expect(await calls(registry, 's')).toBe('approval-required');
   });
 });
+
+it('an answer is used up by a call that was cut off: it may have been made', async () => {
+  await using registry = new ExtensionRegistry({ approval: () => 'ask' });
+  let began = (): void => undefined;
+  const running = new Promise<void>((resolve) => (began = resolve));
+  const pay = defineTool({
+    capability: 'shop',
+    name: 'pay',
+    call: (_args, { signal }) =>
+      new Promise((_resolve, reject) => {
+        signal?.addEventListener('abort', () => reject(new Error('stopped half way')));
+        began();
+      }),
+  });
+  const capability = { id: 'shop', tools: async () => [pay] };
+  const registered = registry.register(capability);
+  const answer = { approved: true, approvalId: 'a-1' };
+  const call = async () =>
+    (await registry.view({ session: 's' }).compile()).callTool('shop__pay', {}, answer);
+  const cut = call().catch((error: unknown) => error);
+  await running;
+  await registered.close();
+  expect(await cut).toBeInstanceOf(Error);
+  registry.register(capability);
+  await expect(call()).rejects.toMatchObject({ code: 'approval-denied' });
+});
