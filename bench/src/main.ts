@@ -22,16 +22,20 @@ import { table } from './table.ts';
 const smaller = (cases: readonly Case[]): readonly Case[] =>
   cases.map((work) => ({ ...work, goals: [] }));
 
+const IN_BOTH: readonly Case[] = [
+  importTime,
+  installSize,
+  sessionMemory,
+  manySessions,
+  ...singleCalls,
+  ...callsAtOnce,
+  ...agentSteps,
+];
+
 /** The same kinds of work in both; what takes long is smaller in the quick run, or not in it. */
 const CASES: Readonly<Record<'quick' | 'full', () => readonly Case[]>> = {
   quick: () => [
-    importTime,
-    installSize,
-    sessionMemory,
-    manySessions,
-    ...singleCalls,
-    ...callsAtOnce,
-    ...agentSteps,
+    ...IN_BOTH,
     ...smaller([
       largeResult(1),
       ...sessionsOverStdio(4),
@@ -42,13 +46,7 @@ const CASES: Readonly<Record<'quick' | 'full', () => readonly Case[]>> = {
     ...growths(5),
   ],
   full: () => [
-    importTime,
-    installSize,
-    sessionMemory,
-    manySessions,
-    ...singleCalls,
-    ...callsAtOnce,
-    ...agentSteps,
+    ...IN_BOTH,
     ...agentStepsAtOnce,
     largeResult(10),
     ...sessionsOverStdio(100),
