@@ -1,6 +1,7 @@
 import {
   PatchbayError,
   servesSkills,
+  stopBy,
   toPatchbayError,
   type CompleteOptions,
   type ContentPart,
@@ -32,6 +33,11 @@ import { PROMPTS, readAllPages, RESOURCES, TEMPLATES, TOOLS, type WireList } fro
 
 /** MCP 2026-07-28, Streamable HTTP, "Server Validation". */
 const HEADER_MISMATCH = -32_020;
+
+/** Of a call, what other requests do not have. */
+type CallParts = Partial<Pick<LinkRequest, 'handlers' | 'tool'>> & {
+  readonly onProgress?: ToolCallOptions['onProgress'] | undefined;
+};
 
 const DEFAULT_MS = { list: 30_000, read: 60_000, call: 300_000, callMax: 3_600_000 };
 
@@ -93,26 +99,27 @@ export class PooledClient implements McpClient {
 
   async callTool(name: string, args: unknown, options: ToolCallOptions = {}): Promise<ToolResult> {
     const { timeouts, replay = 'safe' } = this.#config;
-    const { signal, repeatable = false, timeoutMs = timeouts?.callMs ?? DEFAULT_MS.call } = options;
+    const { repeatable = false, timeoutMs = timeouts?.callMs ?? DEFAULT_MS.call } = options;
     const deadline = {
       idleMs: timeoutMs,
       totalMs: timeouts?.callMaxMs ?? Math.max(DEFAULT_MS.callMax, timeoutMs),
-      signal,
-      what: `the call of ${JSON.stringify(name)} of ${this.#name}`,
+      stop: options.stop ?? (options.signal && stopBy(options.signal)),
+      what: () => `the call of ${JSON.stringify(name)} of ${this.#name}`,
     };
     const params = { name, ...(isObject(args) ? { arguments: args } : {}) };
     let hasListed = false;
     for (let attempt = 1; ; attempt++) {
       try {
+        const { onProgress, handlers } = options;
         const tool = this.#headerTools.get(name);
-        const result = await this.#request('tools/call', params, deadline, { ...options, tool });
-        return toToolResult(result);
+        const call = { onProgress, handlers, tool };
+        return toToolResult(await this.#request('tools/call', params, deadline, call));
       } catch (thrown) {
         const error = toPatchbayError(thrown, 'protocol-error');
         if (error.details?.['rpcCode'] === HEADER_MISMATCH && !hasListed) {
           // It was not run: which arguments go into headers is in a list that was not read, or is another one now.
           hasListed = true;
-          await this.listTools(signal === undefined ? {} : { signal });
+          await this.listTools(deadline.stop && { signal: deadline.stop.signal });
           continue;
         }
         if (!mayHaveRun(error)) {
@@ -198,9 +205,9 @@ export class PooledClient implements McpClient {
   }
 
   watchResource(uri: string, options: RequestOptions = {}): Promise<() => Promise<void>> {
-    const what = `the subscription to ${uri} of ${this.#name}`;
+    const what = () => `the subscription to ${uri} of ${this.#name}`;
     const { signal, timeoutMs: idleMs = DEFAULT_MS.read } = options;
-    return withDeadline({ idleMs, signal, what }, (deadline) =>
+    return withDeadline({ idleMs, stop: signal && stopBy(signal), what }, (deadline) =>
       this.#connection.watch(uri, what, deadline.stop.signal),
     );
   }
@@ -257,8 +264,8 @@ export class PooledClient implements McpClient {
   ): Promise<unknown> {
     const deadline = {
       idleMs: options.timeoutMs ?? DEFAULT_MS.read,
-      signal: options.signal,
-      what: `${what} of ${this.#name}`,
+      stop: options.signal && stopBy(options.signal),
+      what: () => `${what} of ${this.#name}`,
     };
     try {
       return await this.#request(method, params, deadline);
@@ -272,40 +279,23 @@ export class PooledClient implements McpClient {
     method: string,
     params: Readonly<Record<string, unknown>>,
     deadline: DeadlineOptions,
-    {
-      onProgress,
-      handlers,
-      tool,
-    }: Pick<ToolCallOptions, 'onProgress' | 'handlers'> & Pick<LinkRequest, 'tool'> = {},
+    { onProgress, handlers, tool }: CallParts = {},
   ): Promise<unknown> {
-    return withDeadline(deadline, ({ stop, alive }) =>
-      this.#connection.use(async (link) => {
-        try {
-          return await link.request(method, params, {
-            stop,
-            what: deadline.what,
-            handlers,
-            tool,
-            attended: onProgress !== undefined,
-            onProgress: (progress) => {
-              alive();
-              onProgress?.(progress);
-            },
-          });
-        } catch (error) {
-          if (cannotSend(error)) this.#connection.retire(link, error);
-          throw error;
-        }
-      }, stop),
-    );
+    return withDeadline(deadline, ({ stop, alive }) => {
+      const request: LinkRequest = {
+        stop,
+        what: deadline.what,
+        handlers,
+        tool,
+        attended: onProgress !== undefined,
+        onProgress: (progress) => {
+          alive();
+          onProgress?.(progress);
+        },
+      };
+      return this.#connection.use((link) => link.request(method, params, request), stop);
+    });
   }
-}
-
-/** Nothing can be sent over this link: the server is not reached, does not listen any more, or forgot us. */
-function cannotSend(error: unknown): error is PatchbayError {
-  if (!PatchbayError.isInstance(error) || error.code !== 'connection-lost') return false;
-  const { neverRan, sessionEnded, inputClosed } = error.details ?? {};
-  return neverRan === true || sessionEnded === true || inputClosed === true;
 }
 
 /** Whether a failed call may have had its effect. */

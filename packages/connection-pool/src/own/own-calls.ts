@@ -1,8 +1,8 @@
 import type { Client, JSONRPCRequest } from '@modelcontextprotocol/client';
+import type { Stop } from '@patchbay/protocols';
 
 import type { Carrier } from '../carrier.ts';
 import type { LinkRequest } from '../link.ts';
-import type { Stop } from '../stop.ts';
 import { LOST } from '../stand-in.ts';
 import { isObject } from '../wire-content.ts';
 
