@@ -34,11 +34,6 @@ import { PROMPTS, readAllPages, RESOURCES, TEMPLATES, TOOLS, type WireList } fro
 /** MCP 2026-07-28, Streamable HTTP, "Server Validation". */
 const HEADER_MISMATCH = -32_020;
 
-/** Of a call, what other requests do not have. */
-type CallParts = Partial<Pick<LinkRequest, 'handlers' | 'tool'>> & {
-  readonly onProgress?: ToolCallOptions['onProgress'] | undefined;
-};
-
 const DEFAULT_MS = { list: 30_000, read: 60_000, call: 300_000, callMax: 3_600_000 };
 
 /** The protocol side of a shared connection. Every use takes the connection that is there, or has it rebuilt. */
@@ -98,43 +93,48 @@ export class PooledClient implements McpClient {
   }
 
   async callTool(name: string, args: unknown, options: ToolCallOptions = {}): Promise<ToolResult> {
-    const { timeouts, replay = 'safe' } = this.#config;
-    const { repeatable = false, timeoutMs = timeouts?.callMs ?? DEFAULT_MS.call } = options;
-    const deadline = {
-      idleMs: timeoutMs,
-      totalMs: timeouts?.callMaxMs ?? Math.max(DEFAULT_MS.callMax, timeoutMs),
-      stop: options.stop ?? (options.signal && stopBy(options.signal)),
-      what: () => `the call of ${JSON.stringify(name)} of ${this.#name}`,
-    };
-    const params = { name, ...(isObject(args) ? { arguments: args } : {}) };
+    const deadline = this.#deadlineOf(name, options);
+    const params = isObject(args) ? { name, arguments: args } : { name };
     let hasListed = false;
     for (let attempt = 1; ; attempt++) {
       try {
-        const { onProgress, handlers } = options;
         const tool = this.#headerTools.get(name);
-        const call = { onProgress, handlers, tool };
-        return toToolResult(await this.#request('tools/call', params, deadline, call));
+        const result = await this.#request('tools/call', params, deadline, options, tool);
+        return toToolResult(result);
       } catch (thrown) {
         const error = toPatchbayError(thrown, 'protocol-error');
         if (error.details?.['rpcCode'] === HEADER_MISMATCH && !hasListed) {
           // It was not run: which arguments go into headers is in a list that was not read, or is another one now.
           hasListed = true;
           await this.listTools(deadline.stop && { signal: deadline.stop.signal });
-          continue;
+        } else if (!this.#isRepeated(error, attempt, options.repeatable === true)) {
+          if (!mayHaveRun(error)) throw error;
+          throw outcomeUnknown(name, error, serverName(this.#config));
         }
-        if (!mayHaveRun(error)) {
-          if (error.code !== 'connection-lost') throw error;
-          // What never ran can be sent again without harm; where the server forgot us, once.
-          const attempts = error.details?.['sessionEnded'] === true ? 2 : 4;
-          if (replay === 'never' || attempt >= attempts) throw error;
-          continue;
-        }
-        // What may have run is repeated once, if at all; what the server answered to is not.
-        const again = replay === 'always' || (replay === 'safe' && repeatable);
-        if (error.code === 'connection-lost' && again && attempt === 1) continue;
-        throw outcomeUnknown(name, error, serverName(this.#config));
       }
     }
+  }
+
+  #deadlineOf(name: string, options: ToolCallOptions): DeadlineOptions {
+    const { timeouts } = this.#config;
+    const { timeoutMs: idleMs = timeouts?.callMs ?? DEFAULT_MS.call } = options;
+    return {
+      idleMs,
+      totalMs: timeouts?.callMaxMs ?? Math.max(DEFAULT_MS.callMax, idleMs),
+      stop: options.stop ?? (options.signal && stopBy(options.signal)),
+      what: () => `the call of ${JSON.stringify(name)} of ${this.#name}`,
+    };
+  }
+
+  /** Whether a call that failed is made again. */
+  #isRepeated(error: PatchbayError, attempt: number, repeatable: boolean): boolean {
+    const { replay = 'safe' } = this.#config;
+    if (error.code !== 'connection-lost') return false;
+    // What never ran can be sent again without harm; where the server forgot us, once.
+    const attempts = error.details?.['sessionEnded'] === true ? 2 : 4;
+    if (!mayHaveRun(error)) return replay !== 'never' && attempt < attempts;
+    // What may have run is repeated once, if at all; what the server answered to is not.
+    return attempt === 1 && (replay === 'always' || (replay === 'safe' && repeatable));
   }
 
   async readResource(uri: string, options: RequestOptions = {}): Promise<readonly ContentPart[]> {
@@ -279,7 +279,8 @@ export class PooledClient implements McpClient {
     method: string,
     params: Readonly<Record<string, unknown>>,
     deadline: DeadlineOptions,
-    { onProgress, handlers, tool }: CallParts = {},
+    { onProgress, handlers }: Pick<ToolCallOptions, 'onProgress' | 'handlers'> = {},
+    tool?: ToolDefinition,
   ): Promise<unknown> {
     return withDeadline(deadline, ({ stop, alive }) => {
       const request: LinkRequest = {

@@ -116,43 +116,53 @@ async function callChecked(
   const { viewer, rules } = caller;
   const { tool, registration } = offered;
   const { name } = tool.definition;
-  if (options.signal?.aborted === true) throw aborted(name, options.signal);
-  const validator = rules.validator ?? options.validator;
-  const check = validator?.validate(tool.definition.inputSchema, args ?? {});
-  if (check?.ok === false) {
-    throw new PatchbayError(
-      'invalid-arguments',
-      `Invalid arguments for ${name}: ${check.violations.join('; ')}`,
-      {
-        source: registration.id,
-        details: { tool: name, violations: check.violations },
-      },
-    );
-  }
-  const spent = allowsAll(rules) ? undefined : await approve(offered, args, caller, options);
-
   const { signal } = options;
-  const until = untilAnyOf(signal, viewer.ended, registration.gone);
+  if (signal?.aborted === true) throw aborted(name, signal);
+  checkArguments(offered, args, rules.validator ?? options.validator);
+  const spent = allowsAll(rules) ? undefined : await approve(offered, args, caller, options);
+  const { stop, release } = untilAnyOf(signal, viewer.ended, registration.gone);
   viewer.activity.begin();
   try {
     if (registration.closed) throw unavailable(name);
-    const call = tool.call(args, context(viewer, options, until.stop));
-    const result = await cutShort(call, until.stop, CUT_MS);
-    if (result.isError === true && spent !== undefined) returnApproval(viewer.state, spent);
+    const result = await cutShort(tool.call(args, context(viewer, options, stop)), stop, CUT_MS);
+    if (spent !== undefined && result.isError === true) returnApproval(viewer.state, spent);
     return result;
   } catch (error) {
-    if (spent !== undefined && !until.stop.isOver && !isUnknown(error))
+    if (spent !== undefined && !stop.isOver && !isUnknown(error))
       returnApproval(viewer.state, spent);
-    if (PatchbayError.isInstance(error)) throw error;
-    if (signal?.aborted === true) throw aborted(name, signal, error);
-    throw toPatchbayError(error, 'source-failed', {
-      source: registration.id,
-      what: `${name} failed`,
-    });
+    throw failure(offered, signal, error);
   } finally {
     viewer.activity.end();
-    until.release();
+    release();
   }
+}
+
+function checkArguments(
+  { tool: { definition }, registration }: OfferedTool,
+  args: unknown,
+  validator: ArgumentValidator | undefined,
+): void {
+  const check = validator?.validate(definition.inputSchema, args ?? {});
+  if (check === undefined || check.ok) return;
+  const { violations } = check;
+  throw new PatchbayError(
+    'invalid-arguments',
+    `Invalid arguments for ${definition.name}: ${violations.join('; ')}`,
+    { source: registration.id, details: { tool: definition.name, violations } },
+  );
+}
+
+/** What a call that was made ends with, when it did not end with a result. */
+function failure(
+  { tool, registration }: OfferedTool,
+  signal: AbortSignal | undefined,
+  error: unknown,
+): PatchbayError {
+  const { name } = tool.definition;
+  if (PatchbayError.isInstance(error)) return error;
+  if (signal?.aborted === true) return aborted(name, signal, error);
+  const source = registration.id;
+  return toPatchbayError(error, 'source-failed', { source, what: `${name} failed` });
 }
 
 export function unavailable(name: string): PatchbayError {
