@@ -79,7 +79,7 @@ export function withDeadline<T>(
       },
       (error: unknown) => {
         over();
-        reject(error as Error);
+        reject(error);
       },
     );
   });

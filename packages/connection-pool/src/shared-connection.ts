@@ -19,7 +19,7 @@ import { connect, type ConnectOptions } from './connect.ts';
 import type { EraStore } from './era-store.ts';
 import { Health } from './health.ts';
 import type { Link, LinkEvents } from './link.ts';
-import { abortable, MAX_TIMER_MS } from './pause.ts';
+import { abortable } from './pause.ts';
 import { PooledClient } from './pooled-client.ts';
 import { RememberedEra } from './remembered-era.ts';
 import type { Slots } from './slots.ts';

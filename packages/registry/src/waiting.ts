@@ -50,7 +50,7 @@ export function cutShort<T>(promise: Promise<T>, until: Stop, graceMs: number): 
       },
       (error: unknown) => {
         done();
-        reject(error as Error);
+        reject(error);
       },
     );
   });
