@@ -9,6 +9,7 @@ import {
 } from '@patchbay/adapter-kit';
 import {
   PatchbayError,
+  type CallOptions,
   type ExtensionView,
   type Problem,
   type ServerRequestHandlers,
@@ -103,7 +104,7 @@ export function aiSdk<OWN extends ToolSet = ToolSet, OUTPUTS extends OutputSchem
     use: (turn: TurnView) => Promise<T>,
   ): Promise<T> => {
     const run = byMessages.get(messages);
-    if (run !== undefined) return use(await run.turn());
+    if (run !== undefined) return use(run.preparedTurn() ?? (await run.turn()));
     const text = userText(messages);
     const turn = view.beginTurn(text === undefined ? {} : { userText: text });
     try {
@@ -121,17 +122,17 @@ export function aiSdk<OWN extends ToolSet = ToolSet, OUTPUTS extends OutputSchem
     progress: options.progress === true,
     schemas: createProviderSchemas(),
     validator: createToolValidator(report),
+    ...(options.handlers === undefined ? {} : { handlers: options.handlers }),
     outputOf: (name) => (Object.hasOwn(outputSchemas, name) ? outputSchemas[name] : undefined),
     report,
     call: async (name, args, messages, call) => {
       if (byMessages.get(messages)?.allows(name) === false) throw inactive(name);
       const { callId = '' } = call;
       const approvalId = approvalOf(messages, callId);
-      const said = approvalId === undefined ? {} : { approved: true, approvalId };
-      const handlers = options.handlers === undefined ? {} : { handlers: options.handlers };
-      const make = () =>
-        inTurn(messages, (turn) => turn.callTool(name, args, { ...call, ...handlers, ...said }));
-      return approvalId !== undefined ? answered.once(messages, callId, make) : make();
+      const make = (how: CallOptions) => inTurn(messages, (turn) => turn.callTool(name, args, how));
+      return approvalId === undefined
+        ? make(call)
+        : answered.once(messages, callId, () => make({ ...call, approved: true, approvalId }));
     },
     needsApproval: async (name, args, { toolCallId, messages }) => {
       // Asked again when the answer is there: it was needed.

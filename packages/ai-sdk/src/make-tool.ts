@@ -29,6 +29,8 @@ export interface ToolHost {
   readonly progress: boolean;
   readonly schemas: ProviderSchemas;
   readonly validator: ToolValidator;
+  /** Answer what servers ask in the middle of calls. */
+  readonly handlers?: CallOptions['handlers'];
   /** For tools whose output the program has typed. */
   outputOf(name: string): FlexibleSchema | undefined;
   readonly report: ProblemReport;
@@ -98,12 +100,12 @@ function actions(tool: Named, host: ToolHost): object {
   const run = async (args: unknown, options: ExecuteOptions, more: CallOptions = {}) => {
     noticeMajor(host.major, options);
     const { toolCallId, messages, abortSignal } = options;
-    const signal = abortSignal === undefined ? {} : { signal: abortSignal };
     try {
       const result = await host.call(name, args, messages, {
         callId: toolCallId,
         validator: host.validator,
-        ...signal,
+        ...(abortSignal === undefined ? {} : { signal: abortSignal }),
+        ...(host.handlers === undefined ? {} : { handlers: host.handlers }),
         ...more,
       });
       if (result.isError !== true) return result;

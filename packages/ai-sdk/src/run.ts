@@ -73,6 +73,12 @@ export class Run {
     return turn;
   }
 
+  /** The same, if it was prepared. */
+  preparedTurn(): TurnView | undefined {
+    const turn = this.#begin();
+    return turn.current() === undefined ? undefined : turn;
+  }
+
   /** The same one while it is open. */
   #begin(): TurnView {
     const text = this.#userText;

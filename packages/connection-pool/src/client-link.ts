@@ -1,5 +1,10 @@
 import type { Client } from '@modelcontextprotocol/client';
-import { PatchbayError, type ServerInfo, type ServerRequestHandlers } from '@patchbay/protocols';
+import {
+  PatchbayError,
+  stopBy,
+  type ServerInfo,
+  type ServerRequestHandlers,
+} from '@patchbay/protocols';
 
 import type { Carrier } from './carrier.ts';
 import { changingLists, listenForLists } from './keep-listening.ts';
@@ -10,7 +15,6 @@ import { redacted, type Redact } from './redact.ts';
 import { requestError } from './request-error.ts';
 import { ResourceWatch } from './resource-watch.ts';
 import { hearNotifications, send, serverInfo } from './sdk-client.ts';
-import { stopBy } from './stop.ts';
 import { announced, Answerers, answerRequests, wentThere } from './server-requests.ts';
 
 /** A link over a client of the official SDK and a carrier, both of our own making. */
@@ -96,7 +100,6 @@ export class ClientLink implements Link {
     options: LinkRequest,
   ): Promise<unknown> {
     const handlers = this.#answerers.of(options);
-    const of = { method, ...(typeof params['name'] === 'string' ? { name: params['name'] } : {}) };
     const own = this.#ownFor(method, options, handlers);
     const asking: LinkRequest = {
       ...options,
@@ -104,24 +107,27 @@ export class ClientLink implements Link {
       attended: options.attended === true && own === undefined,
       onProgress: (progress) => {
         options.onProgress(progress);
-        handlers.progress?.(progress, of);
+        const { name } = params;
+        handlers.progress?.(progress, { method, ...(typeof name === 'string' ? { name } : {}) });
       },
     };
+    const ask = async () => {
+      try {
+        const answered = own === undefined ? LEFT : await own.call(params, asking);
+        return answered === LEFT ? await send(this.#client, method, params, asking) : answered;
+      } catch (error) {
+        if (!(await wentThere(error, handlers, options.stop))) throw error;
+        return send(this.#client, method, params, asking);
+      }
+    };
     try {
-      const answer = await this.#answerers.during(asking, async () => {
-        try {
-          const answered = own === undefined ? LEFT : await own.call(params, asking);
-          return answered === LEFT ? await send(this.#client, method, params, asking) : answered;
-        } catch (error) {
-          if (!(await wentThere(error, handlers, options.stop))) throw error;
-          return await send(this.#client, method, params, asking);
-        }
-      });
+      const answer = await this.#answerers.during(asking, ask);
       this.answered++;
       return answer;
     } catch (error) {
       throw this.#meaning(error, options.what);
     } finally {
+      this.#answerers.over(asking);
       if (this.#answerers.isIdle) this.#onIdle?.();
     }
   }
@@ -158,9 +164,9 @@ export class ClientLink implements Link {
   }
 
   /** What a failed request came from. */
-  #meaning(error: unknown, what: string): PatchbayError {
+  #meaning(error: unknown, what: () => string): PatchbayError {
     const meaning = requestError(error, {
-      what,
+      what: what(),
       lost: this.lost,
       closing: this.#state === 'closing',
       hasSession: this.#carrier.hasSession === true,

@@ -4,6 +4,7 @@ import type {
 } from '@modelcontextprotocol/client';
 import {
   PatchbayError,
+  stopBy,
   type HttpServerConfig,
   type ServerConfig,
   type ServerRequestHandlers,
@@ -199,7 +200,11 @@ async function attempt(
   const link = new ClientLink(client, carrier, redact, events, options.handlers);
   try {
     await withDeadline(
-      { idleMs: options.connectMs, signal: options.signal, what: 'connecting' },
+      {
+        idleMs: options.connectMs,
+        stop: options.signal && stopBy(options.signal),
+        what: () => 'connecting',
+      },
       ({ stop, hold }) => {
         wait = hold;
         return client.connect(carrier.transport, {

@@ -143,29 +143,31 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
   }
 
   async acquire(config: ServerConfig, options: AcquireOptions = {}): Promise<Lease<McpClient>> {
-    const { signal } = options;
-    const connection = await this.#claim(config, options);
+    const connection = this.#known(config, options) ?? (await this.#claim(config, options));
     let open = true;
     const close = async () => {
       if (!open) return;
       open = false;
       connection.release();
     };
-    try {
-      await connection.open(signal);
-    } catch (error) {
-      await close();
-      if (signal?.aborted !== true) throw error;
-      const message = `Connecting to ${serverName(config)} was given up by its caller.`;
-      throw new PatchbayError('aborted', message, { cause: signal.reason });
+    const isOver = options.stop?.isOver ?? options.signal?.aborted === true;
+    if (!connection.isOpen || isOver) {
+      const { signal } = options;
+      try {
+        await connection.open(signal);
+      } catch (error) {
+        await close();
+        if (signal?.aborted !== true) throw error;
+        const message = `Connecting to ${serverName(config)} was given up by its caller.`;
+        throw new PatchbayError('aborted', message, { cause: signal.reason });
+      }
     }
     return { value: connection.clientFor(config), close, [Symbol.asyncDispose]: close };
   }
 
   status(config: ServerConfig, options: AcquireOptions = {}): ConnectionStatus {
-    const made = isHttp(config) && typeof config.headers === 'function';
     const key = this.#key(config, staticHeaders(config), options);
-    const known = made ? this.#latest.get(key) : this.#connections.get(key);
+    const known = hasMadeHeaders(config) ? this.#latest.get(key) : this.#connections.get(key);
     return (
       known?.status() ?? {
         state: this.#closing === undefined ? 'idle' : 'closed',
@@ -208,6 +210,16 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
     return this.close();
   }
 
+  /** One that can be used as it is, where nothing has to be asked first; claimed. */
+  #known(config: ServerConfig, options: AcquireOptions): SharedConnection | undefined {
+    const mayStart = this.#options.allowCommands === undefined || !isStdio(config);
+    if (!mayStart || this.#closing !== undefined || hasMadeHeaders(config)) return undefined;
+    const known = this.#connections.get(this.#key(config, staticHeaders(config), options));
+    if (known?.isOpen !== true) return undefined;
+    known.claim();
+    return known;
+  }
+
   /** The connection, claimed in the same moment: nobody can close it for being idle in between. */
   async #claim(config: ServerConfig, options: AcquireOptions): Promise<SharedConnection> {
     await this.#check(config);
@@ -221,8 +233,7 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
       return known;
     }
     // A renewed token is no other server.
-    const hasMadeHeaders = isHttp(config) && typeof config.headers === 'function';
-    const asker = hasMadeHeaders ? this.#key(config, {}, options) : key;
+    const asker = hasMadeHeaders(config) ? this.#key(config, {}, options) : key;
     const authorization = isHttp(config)
       ? this.#authorizations.for(config, headers, options, (object) => this.#objectId(object))
       : undefined;
@@ -236,7 +247,7 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
     );
     made.claim();
     this.#connections.set(key, made);
-    if (hasMadeHeaders) this.#replace(asker, made);
+    if (hasMadeHeaders(config)) this.#replace(asker, made);
     return made;
   }
 
@@ -290,6 +301,10 @@ export class ConnectionPool implements ConnectionProvider, AsyncDisposable {
     one?.makeRoom();
   }
 }
+
+/** Made for each asker, and anew each time. */
+const hasMadeHeaders = (config: ServerConfig): boolean =>
+  isHttp(config) && typeof config.headers === 'function';
 
 const staticHeaders = (config: ServerConfig): Readonly<Record<string, string>> =>
   isHttp(config) && typeof config.headers === 'object' ? config.headers : {};

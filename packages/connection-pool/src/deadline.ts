@@ -1,16 +1,16 @@
-import { PatchbayError } from '@patchbay/protocols';
+import { PatchbayError, Stopper, type Stop } from '@patchbay/protocols';
 
 import { MAX_TIMER_MS } from './pause.ts';
-import { Stopper, type Stop } from './stop.ts';
 
 export interface DeadlineOptions {
   /** Milliseconds without a sign of life. */
   readonly idleMs: number;
   /** Milliseconds in all. */
   readonly totalMs?: number;
-  readonly signal?: AbortSignal | undefined;
-  /** What was waited for, for the message: `the call of "echo"`. */
-  readonly what: string;
+  /** The caller's. */
+  readonly stop?: Stop | undefined;
+  /** What was waited for, for messages: `the call of "echo"`. */
+  readonly what: () => string;
 }
 
 /** What runs under a deadline. */
@@ -27,62 +27,62 @@ export interface Running {
  * Runs something until it is done, the caller aborts, or time is up; whatever comes first settles it at once.
  * @throws PatchbayError `aborted` (its cause is the caller's reason), `timeout`
  */
-export async function withDeadline<T>(
-  options: DeadlineOptions,
+export function withDeadline<T>(
+  { idleMs, totalMs = MAX_TIMER_MS, stop: caller, what }: DeadlineOptions,
   run: (running: Running) => Promise<T>,
 ): Promise<T> {
-  const { idleMs, totalMs = MAX_TIMER_MS, signal, what } = options;
-  const abortError = () =>
-    new PatchbayError('aborted', `${capital(what)} was aborted by its caller.`, {
-      cause: signal?.reason,
-    });
-  if (signal?.aborted === true) throw abortError();
-  const stop = new Stopper();
-  const started = performance.now();
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  let onAbort: (() => void) | undefined;
-  let isOver = false;
-  try {
-    return await new Promise<T>((resolve, reject) => {
-      const end = (error: PatchbayError, reason: string) => {
+  return new Promise<T>((resolve, reject) => {
+    const aborted = (cause: unknown) =>
+      new PatchbayError('aborted', `${capital(what())} was aborted by its caller.`, { cause });
+    if (caller?.isOver === true) throw aborted(caller.reason);
+    const stop = new Stopper();
+    const started = performance.now();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let held = 0;
+    let isOver = false;
+    const alive = () => {
+      clearTimeout(timer);
+      if (held > 0) return;
+      const left = Math.min(idleMs, totalMs - (performance.now() - started), MAX_TIMER_MS);
+      timer = setTimeout(late, Math.max(0, left));
+    };
+    const late = () => {
+      const seconds = Math.round((performance.now() - started) / 100) / 10;
+      const message = `${capital(what())} had no answer within ${seconds} s.`;
+      end(new PatchbayError('timeout', message), 'timeout');
+    };
+    const letGo = caller?.onEnd((reason) => end(aborted(reason), 'cancelled by the caller'));
+    const over = () => {
+      isOver = true;
+      clearTimeout(timer);
+      letGo?.();
+    };
+    const end = (error: PatchbayError, reason: string) => {
+      over();
+      reject(error);
+      stop.end(new Error(reason));
+    };
+    const hold = (until: Promise<unknown>) => {
+      held++;
+      clearTimeout(timer);
+      const go = () => {
+        held--;
+        if (!isOver) alive();
+      };
+      until.then(go, go);
+    };
+    alive();
+    run({ stop, alive, hold }).then(
+      (value) => {
+        over();
+        resolve(value);
+      },
+      (error: unknown) => {
+        over();
         reject(error);
-        stop.end(new Error(reason));
-      };
-      let held = 0;
-      const alive = () => {
-        clearTimeout(timer);
-        if (held > 0) return;
-        const left = Math.min(idleMs, totalMs - (performance.now() - started), MAX_TIMER_MS);
-        timer = setTimeout(
-          () => {
-            const seconds = Math.round((performance.now() - started) / 100) / 10;
-            end(
-              new PatchbayError('timeout', `${capital(what)} had no answer within ${seconds} s.`),
-              'timeout',
-            );
-          },
-          Math.max(0, left),
-        );
-      };
-      const hold = (until: Promise<unknown>) => {
-        held++;
-        clearTimeout(timer);
-        const over = () => {
-          held--;
-          if (!isOver) alive();
-        };
-        until.then(over, over);
-      };
-      onAbort = () => end(abortError(), 'cancelled by the caller');
-      signal?.addEventListener('abort', onAbort, { once: true });
-      alive();
-      run({ stop, alive, hold }).then(resolve, reject);
-    });
-  } finally {
-    isOver = true;
-    clearTimeout(timer);
-    if (onAbort !== undefined) signal?.removeEventListener('abort', onAbort);
-  }
+      },
+    );
+  });
 }
 
 /** As the beginning of a sentence. */

@@ -1,11 +1,10 @@
 import type { Client } from '@modelcontextprotocol/client';
-import { PatchbayError } from '@patchbay/protocols';
+import { PatchbayError, stopBy } from '@patchbay/protocols';
 
 import type { Link, LinkEvents } from './link.ts';
 import { requestError } from './request-error.ts';
 import { ResourceWatch } from './resource-watch.ts';
 import { hearNotifications, send, serverInfo } from './sdk-client.ts';
-import { stopBy } from './stop.ts';
 
 /** What is used of a client that the program made: of the official SDK, version 1 or 2. */
 const NEEDED = ['request', 'getServerCapabilities', 'getServerVersion'] as const;
@@ -42,16 +41,20 @@ export function injectedLink(given: object, events: LinkEvents): Link {
   };
   client.onclose = onclose;
   const listening = new AbortController();
-  const ask = async (question: () => Promise<unknown>, what: string): Promise<unknown> => {
+  const ask = async (question: () => Promise<unknown>, what: () => string): Promise<unknown> => {
     try {
       const answer = await question();
       answered++;
       return answer;
     } catch (error) {
-      throw requestError(error, { what, lost, closing: false, hasSession: false });
+      throw requestError(error, { what: what(), lost, closing: false, hasSession: false });
     }
   };
-  const nothing = { stop: stopBy(listening.signal), what: 'updates', onProgress: () => undefined };
+  const nothing = {
+    stop: stopBy(listening.signal),
+    what: () => 'updates',
+    onProgress: () => undefined,
+  };
   const watch = new ResourceWatch(client, {
     signal: listening.signal,
     onGap: (uri) => events.onNotification('notifications/resources/updated', { uri }),

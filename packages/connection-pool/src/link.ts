@@ -2,10 +2,9 @@ import type {
   PatchbayError,
   ServerInfo,
   ServerRequestHandlers,
+  Stop,
   ToolDefinition,
 } from '@patchbay/protocols';
-
-import type { Stop } from './stop.ts';
 
 /** One process or socket with a client on it: from the handshake until it is gone. */
 export interface Link {
@@ -41,7 +40,7 @@ export interface Link {
 export interface LinkRequest {
   readonly stop: Stop;
   /** What is asked, and of whom, for messages: `the call of "echo" of "shop"`. */
-  readonly what: string;
+  readonly what: () => string;
   /** Answer what the server asks meanwhile, as long as it is clear that it asks because of this request. */
   readonly handlers?: ServerRequestHandlers | undefined;
   /** The tool that is called, where some of its arguments are sent as headers too. */

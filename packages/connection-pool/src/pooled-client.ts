@@ -1,6 +1,7 @@
 import {
   PatchbayError,
   servesSkills,
+  stopBy,
   toPatchbayError,
   type CompleteOptions,
   type ContentPart,
@@ -92,42 +93,48 @@ export class PooledClient implements McpClient {
   }
 
   async callTool(name: string, args: unknown, options: ToolCallOptions = {}): Promise<ToolResult> {
-    const { timeouts, replay = 'safe' } = this.#config;
-    const { signal, repeatable = false, timeoutMs = timeouts?.callMs ?? DEFAULT_MS.call } = options;
-    const deadline = {
-      idleMs: timeoutMs,
-      totalMs: timeouts?.callMaxMs ?? Math.max(DEFAULT_MS.callMax, timeoutMs),
-      signal,
-      what: `the call of ${JSON.stringify(name)} of ${this.#name}`,
-    };
-    const params = { name, ...(isObject(args) ? { arguments: args } : {}) };
+    const deadline = this.#deadlineOf(name, options);
+    const params = isObject(args) ? { name, arguments: args } : { name };
     let hasListed = false;
     for (let attempt = 1; ; attempt++) {
       try {
         const tool = this.#headerTools.get(name);
-        const result = await this.#request('tools/call', params, deadline, { ...options, tool });
+        const result = await this.#request('tools/call', params, deadline, options, tool);
         return toToolResult(result);
       } catch (thrown) {
         const error = toPatchbayError(thrown, 'protocol-error');
         if (error.details?.['rpcCode'] === HEADER_MISMATCH && !hasListed) {
           // It was not run: which arguments go into headers is in a list that was not read, or is another one now.
           hasListed = true;
-          await this.listTools(signal === undefined ? {} : { signal });
-          continue;
+          await this.listTools(deadline.stop && { signal: deadline.stop.signal });
+        } else if (!this.#isRepeated(error, attempt, options.repeatable === true)) {
+          if (!mayHaveRun(error)) throw error;
+          throw outcomeUnknown(name, error, serverName(this.#config));
         }
-        if (!mayHaveRun(error)) {
-          if (error.code !== 'connection-lost') throw error;
-          // What never ran can be sent again without harm; where the server forgot us, once.
-          const attempts = error.details?.['sessionEnded'] === true ? 2 : 4;
-          if (replay === 'never' || attempt >= attempts) throw error;
-          continue;
-        }
-        // What may have run is repeated once, if at all; what the server answered to is not.
-        const again = replay === 'always' || (replay === 'safe' && repeatable);
-        if (error.code === 'connection-lost' && again && attempt === 1) continue;
-        throw outcomeUnknown(name, error, serverName(this.#config));
       }
     }
+  }
+
+  #deadlineOf(name: string, options: ToolCallOptions): DeadlineOptions {
+    const { timeouts } = this.#config;
+    const { timeoutMs: idleMs = timeouts?.callMs ?? DEFAULT_MS.call } = options;
+    return {
+      idleMs,
+      totalMs: timeouts?.callMaxMs ?? Math.max(DEFAULT_MS.callMax, idleMs),
+      stop: options.stop ?? (options.signal && stopBy(options.signal)),
+      what: () => `the call of ${JSON.stringify(name)} of ${this.#name}`,
+    };
+  }
+
+  /** Whether a call that failed is made again. */
+  #isRepeated(error: PatchbayError, attempt: number, repeatable: boolean): boolean {
+    const { replay = 'safe' } = this.#config;
+    if (error.code !== 'connection-lost') return false;
+    // What never ran can be sent again without harm; where the server forgot us, once.
+    const attempts = error.details?.['sessionEnded'] === true ? 2 : 4;
+    if (!mayHaveRun(error)) return replay !== 'never' && attempt < attempts;
+    // What may have run is repeated once, if at all; what the server answered to is not.
+    return attempt === 1 && (replay === 'always' || (replay === 'safe' && repeatable));
   }
 
   async readResource(uri: string, options: RequestOptions = {}): Promise<readonly ContentPart[]> {
@@ -198,9 +205,9 @@ export class PooledClient implements McpClient {
   }
 
   watchResource(uri: string, options: RequestOptions = {}): Promise<() => Promise<void>> {
-    const what = `the subscription to ${uri} of ${this.#name}`;
+    const what = () => `the subscription to ${uri} of ${this.#name}`;
     const { signal, timeoutMs: idleMs = DEFAULT_MS.read } = options;
-    return withDeadline({ idleMs, signal, what }, (deadline) =>
+    return withDeadline({ idleMs, stop: signal && stopBy(signal), what }, (deadline) =>
       this.#connection.watch(uri, what, deadline.stop.signal),
     );
   }
@@ -257,8 +264,8 @@ export class PooledClient implements McpClient {
   ): Promise<unknown> {
     const deadline = {
       idleMs: options.timeoutMs ?? DEFAULT_MS.read,
-      signal: options.signal,
-      what: `${what} of ${this.#name}`,
+      stop: options.signal && stopBy(options.signal),
+      what: () => `${what} of ${this.#name}`,
     };
     try {
       return await this.#request(method, params, deadline);
@@ -272,40 +279,24 @@ export class PooledClient implements McpClient {
     method: string,
     params: Readonly<Record<string, unknown>>,
     deadline: DeadlineOptions,
-    {
-      onProgress,
-      handlers,
-      tool,
-    }: Pick<ToolCallOptions, 'onProgress' | 'handlers'> & Pick<LinkRequest, 'tool'> = {},
+    { onProgress, handlers }: Pick<ToolCallOptions, 'onProgress' | 'handlers'> = {},
+    tool?: ToolDefinition,
   ): Promise<unknown> {
-    return withDeadline(deadline, ({ stop, alive }) =>
-      this.#connection.use(async (link) => {
-        try {
-          return await link.request(method, params, {
-            stop,
-            what: deadline.what,
-            handlers,
-            tool,
-            attended: onProgress !== undefined,
-            onProgress: (progress) => {
-              alive();
-              onProgress?.(progress);
-            },
-          });
-        } catch (error) {
-          if (cannotSend(error)) this.#connection.retire(link, error);
-          throw error;
-        }
-      }, stop),
-    );
+    return withDeadline(deadline, ({ stop, alive }) => {
+      const request: LinkRequest = {
+        stop,
+        what: deadline.what,
+        handlers,
+        tool,
+        attended: onProgress !== undefined,
+        onProgress: (progress) => {
+          alive();
+          onProgress?.(progress);
+        },
+      };
+      return this.#connection.use((link) => link.request(method, params, request), stop);
+    });
   }
-}
-
-/** Nothing can be sent over this link: the server is not reached, does not listen any more, or forgot us. */
-function cannotSend(error: unknown): error is PatchbayError {
-  if (!PatchbayError.isInstance(error) || error.code !== 'connection-lost') return false;
-  const { neverRan, sessionEnded, inputClosed } = error.details ?? {};
-  return neverRan === true || sessionEnded === true || inputClosed === true;
 }
 
 /** Whether a failed call may have had its effect. */

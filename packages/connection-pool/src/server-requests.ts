@@ -6,11 +6,15 @@ import type {
   CreateMessageResult,
   ElicitResult,
 } from '@modelcontextprotocol/client';
-import { PatchbayError, type Progress, type ServerRequestHandlers } from '@patchbay/protocols';
+import {
+  PatchbayError,
+  type Progress,
+  type ServerRequestHandlers,
+  type Stop,
+} from '@patchbay/protocols';
 
 import type { Carrier } from './carrier.ts';
 import type { LinkRequest } from './link.ts';
-import type { Stop } from './stop.ts';
 import { isObject } from './wire-content.ts';
 
 type Transport = Carrier['transport'];
@@ -50,18 +54,20 @@ export class Answerers {
     return this.#underWay.size === 0;
   }
 
-  /** Sends a request; what the server asks because of it comes back to it. */
-  async during<T>(request: LinkRequest, work: () => Promise<T>): Promise<T> {
+  /** Sends a request; until it is {@link over}, what the server asks because of it comes back to it. */
+  during<T>(request: LinkRequest, work: () => Promise<T>): Promise<T> {
     this.#underWay.add(request);
-    try {
-      // Following a request costs every promise of the program a little (Node 20): only where somebody is told by it.
-      const isFollowed =
-        request.attended === true || [this.#own, request.handlers ?? {}].some(isAny);
-      return await (isFollowed ? this.#asking.run(request, work) : work());
-    } finally {
-      this.#underWay.delete(request);
-      for (const [id, asking] of this.#asked) if (asking === request) this.#asked.delete(id);
-    }
+    // Following a request costs every promise of the program a little (Node 20): only where somebody is told by it.
+    const isFollowed =
+      request.attended === true ||
+      isAny(this.#own) ||
+      (request.handlers !== undefined && isAny(request.handlers));
+    return isFollowed ? this.#asking.run(request, work) : work();
+  }
+
+  over(request: LinkRequest): void {
+    this.#underWay.delete(request);
+    for (const [id, asking] of this.#asked) if (asking === request) this.#asked.delete(id);
   }
 
   /**
@@ -118,7 +124,7 @@ export class Answerers {
   }
 
   of({ handlers }: LinkRequest): ServerRequestHandlers {
-    return { ...this.#own, ...handlers };
+    return handlers === undefined ? this.#own : { ...this.#own, ...handlers };
   }
 }
 

@@ -1,4 +1,5 @@
 import {
+  IdleTimer,
   PatchbayError,
   problemFrom,
   toPatchbayError,
@@ -7,6 +8,7 @@ import {
   type McpClient,
   type Problem,
   type ServerConfig,
+  type Stop,
   type TraceListener,
 } from '@patchbay/protocols';
 
@@ -17,11 +19,10 @@ import { connect, type ConnectOptions } from './connect.ts';
 import type { EraStore } from './era-store.ts';
 import { Health } from './health.ts';
 import type { Link, LinkEvents } from './link.ts';
-import { abortable, MAX_TIMER_MS } from './pause.ts';
+import { abortable } from './pause.ts';
 import { PooledClient } from './pooled-client.ts';
 import { RememberedEra } from './remembered-era.ts';
 import type { Slots } from './slots.ts';
-import type { Stop } from './stop.ts';
 import type { Thrashing } from './thrashing.ts';
 import { warning } from './warning.ts';
 
@@ -77,7 +78,7 @@ export class SharedConnection {
   #inFlight = 0;
   /** Set while it waits for a free process: ended when nobody wants one any more. */
   #queueing: AbortController | undefined;
-  #idleTimer: ReturnType<typeof setTimeout> | undefined;
+  readonly #idle: IdleTimer;
   readonly #ended = new AbortController();
   readonly #endings = new Set<Promise<void>>();
   #closing: Promise<void> | undefined;
@@ -89,8 +90,8 @@ export class SharedConnection {
   readonly #watched = new Map<string, number>();
   #closeWhenIdle = false;
   generation = 0;
-  /** When it was used last, in milliseconds since 1970. */
-  usedAt: number = Date.now();
+  /** When it was used last: `performance.now()`. */
+  usedAt: number = performance.now();
   readonly #clients = new Map<string, McpClient>();
 
   constructor(
@@ -105,6 +106,11 @@ export class SharedConnection {
     this.config = config;
     this.#headers = headers;
     this.#host = host;
+    this.#idle = new IdleTimer(
+      host.idleMs,
+      () => this.isIdle,
+      () => void this.close(),
+    );
     this.authorization = authorization;
     this.#health = new Health(config, host.backOff, host.random, host.clock);
     const now = () => host.clock.now();
@@ -153,7 +159,6 @@ export class SharedConnection {
     this.#leases++;
     // Somebody needs it after all.
     this.#closeWhenIdle = false;
-    clearTimeout(this.#idleTimer);
   }
 
   release(): void {
@@ -170,7 +175,7 @@ export class SharedConnection {
    * From now on updates of a resource are told, also over the connections that replace this one. Returns what ends it.
    * @throws PatchbayError `not-supported`, or as any request
    */
-  async watch(uri: string, what: string, signal: AbortSignal): Promise<() => Promise<void>> {
+  async watch(uri: string, what: () => string, signal: AbortSignal): Promise<() => Promise<void>> {
     const wanted = () => [...this.#watched.keys()];
     const change = (by: number) => {
       const count = (this.#watched.get(uri) ?? 0) + by;
@@ -201,7 +206,7 @@ export class SharedConnection {
     const wanted = () => [...this.#watched.keys()];
     if (wanted().length === 0) return;
     try {
-      const what = 'updates of resources';
+      const what = () => 'updates of resources';
       await link.watch(wanted, { signal: this.#ended.signal, what });
       for (const uri of wanted()) this.#tell('notifications/resources/updated', { uri });
     } catch (error) {
@@ -213,11 +218,14 @@ export class SharedConnection {
   /** Does something with the connection that is there, or with a new one. */
   async use<T>(run: (link: Link) => Promise<T>, stop: Pick<Stop, 'signal'>): Promise<T> {
     this.#inFlight++;
-    clearTimeout(this.#idleTimer);
+    let link: Link | undefined;
     try {
-      const link = this.#usable ?? (await this.#ready(stop.signal));
+      link = this.#usable ?? (await this.#ready(stop.signal));
       this.#calls++;
       return await run(link);
+    } catch (error) {
+      if (link !== undefined && cannotSend(error)) this.retire(link, error);
+      throw error;
     } finally {
       this.#inFlight--;
       this.#askAgain();
@@ -237,6 +245,11 @@ export class SharedConnection {
     if (this.#link !== link) return;
     this.#ending(this.#era.forget());
     this.retire(link);
+  }
+
+  /** It is there, as far as anybody knows. */
+  get isOpen(): boolean {
+    return this.#usable !== undefined;
   }
 
   /** Makes the connection if there is none. */
@@ -272,7 +285,7 @@ export class SharedConnection {
   }
 
   async #close(): Promise<void> {
-    clearTimeout(this.#idleTimer);
+    this.#idle.stop();
     this.#to('closed');
     this.#ended.abort(closed());
     await this.#connecting?.catch(() => undefined);
@@ -473,16 +486,13 @@ export class SharedConnection {
     if (this.#leases === 0 && this.#inFlight === 0)
       this.#queueing?.abort(new PatchbayError('aborted', 'Nobody waits for it any more.'));
     if (this.#closing !== undefined) return;
-    this.usedAt = Date.now();
+    this.usedAt = performance.now();
     if (this.canMakeRoom && this.#host.slots.isWanted) {
       this.makeRoom();
     } else if (this.isIdle && this.#closeWhenIdle) {
       void this.close();
-    } else if (this.isIdle && Number.isFinite(this.#host.idleMs)) {
-      clearTimeout(this.#idleTimer);
-      const idleMs = Math.min(this.#host.idleMs, MAX_TIMER_MS);
-      this.#idleTimer = setTimeout(() => void this.close(), idleMs);
-      (this.#idleTimer as { unref?: () => void }).unref?.();
+    } else if (this.isIdle) {
+      this.#idle.touch();
     }
   }
 }
@@ -503,4 +513,11 @@ function mayPass({ code, details }: PatchbayError): boolean {
     code !== 'authorization-failed' &&
     errno !== 'ENOENT'
   );
+}
+
+/** Nothing can be sent over this link: the server is not reached, does not listen any more, or forgot us. */
+function cannotSend(error: unknown): error is PatchbayError {
+  if (!PatchbayError.isInstance(error) || error.code !== 'connection-lost') return false;
+  const { neverRan, sessionEnded, inputClosed } = error.details ?? {};
+  return neverRan === true || sessionEnded === true || inputClosed === true;
 }

@@ -1,5 +1,5 @@
 import { ConnectionPool, type PoolOptions } from '@patchbay/connection-pool';
-import type { McpClient, Problem, StdioServerConfig } from '@patchbay/protocols';
+import { Stopper, type McpClient, type Problem, type StdioServerConfig } from '@patchbay/protocols';
 import { describe, expect, it, vi } from 'vitest';
 
 import { behindShell, groupMembers, raw } from './servers.ts';
@@ -325,6 +325,28 @@ describe.concurrent('every call ends', () => {
     });
     expect(textOf(await client.callTool('echo', { text: 'hi' }))).toBe('hi');
     expect(pool.inspect()[0]!.pid).toBe(pid);
+  });
+
+  it('when it is stopped by something that is no AbortSignal; none is asked for', async () => {
+    await using pool = new ConnectionPool();
+    const client = await open(pool, raw());
+    const stop = new Stopper();
+    const call = client.callTool(
+      'never',
+      {},
+      {
+        stop,
+        get signal(): AbortSignal {
+          throw new Error('It was read.');
+        },
+      },
+    );
+    stop.end('enough');
+    await expect(call).rejects.toMatchObject({ code: 'aborted', cause: 'enough' });
+    await expect(client.callTool('echo', {}, { stop })).rejects.toMatchObject({ code: 'aborted' });
+    await expect(pool.acquire(raw(), { stop, signal: stop.signal })).rejects.toMatchObject({
+      code: 'aborted',
+    });
   });
 
   it('when the pool is closed', async () => {

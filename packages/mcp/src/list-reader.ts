@@ -45,7 +45,8 @@ export class ListReader {
     };
   }
 
-  async acquire(asker: AcquireOptions, signal: AbortSignal | undefined): Promise<Lease<McpClient>> {
+  /** `signal`: in place of the asker's own. */
+  async acquire(asker: AcquireOptions, signal?: AbortSignal): Promise<Lease<McpClient>> {
     const lease = await this.#options.server.acquire(asker, signal);
     this.#options.connected(asker);
     return lease;

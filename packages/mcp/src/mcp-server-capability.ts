@@ -185,20 +185,24 @@ export class McpServerCapability
   }
 
   async callTool(name: string, args: unknown, context?: CallContext): Promise<ToolResult> {
-    const { signal, timeoutMs, onProgress, handlers } = context ?? {};
-    const asker = context ?? {};
+    const { timeoutMs, onProgress, handlers, stop } = context ?? {};
+    const asker: AcquireOptions = context ?? {};
     const offered =
-      this.#definition(name, asker) ?? (await this.#readDefinition(name, asker, signal));
+      this.#definition(name, asker) ?? (await this.#readDefinition(name, asker, asker.signal));
     const annotations = offered?.annotations;
-    const lease = await this.#reader.acquire(asker, signal);
+    const lease = await this.#reader.acquire(asker);
     // `await using` says the same, and costs every call its helpers while it is compiled for engines without it.
     try {
       return await lease.value.callTool(name, args, {
         repeatable: annotations?.readOnlyHint === true || annotations?.idempotentHint === true,
-        ...until(signal),
         ...(timeoutMs === undefined ? {} : { timeoutMs }),
         ...(onProgress === undefined ? {} : { onProgress }),
         ...(handlers === undefined ? {} : { handlers }),
+        stop,
+        // One is made where it is read.
+        get signal() {
+          return asker.signal;
+        },
       });
     } catch (error) {
       throw (await this.#isGone(name, error, asker)) ? this.#unavailable(name, error) : error;

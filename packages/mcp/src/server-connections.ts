@@ -28,12 +28,16 @@ export class ServerConnections {
     this.#options = options;
   }
 
-  async acquire(asker: AcquireOptions, signal: AbortSignal | undefined): Promise<Lease<McpClient>> {
+  /** `signal`: in place of the asker's own. */
+  async acquire(asker: AcquireOptions, signal?: AbortSignal): Promise<Lease<McpClient>> {
     const { connections, server } = this.#options;
     const who = signal === undefined ? asker : { ...asker, signal };
-    const lease = await connections.acquire(server, who).catch((error: unknown) => {
+    let lease: Lease<McpClient>;
+    try {
+      lease = await connections.acquire(server, who);
+    } catch (error) {
       throw this.#located(error);
-    });
+    }
     this.#listen(this.keyOf(asker), lease.value);
     return lease;
   }

@@ -6,6 +6,7 @@ import type { Problem } from './problem.ts';
 import type { Identity, Scope } from './scope.ts';
 import type { ServedFileContent, ServedSkill } from './served-skill.ts';
 import type { ServerAuthorization } from './server-authorization.ts';
+import type { Stop } from './stop.ts';
 import type { Progress, ToolDefinition, ToolResult } from './tool.ts';
 
 /** What every kind of server configuration has. */
@@ -77,6 +78,8 @@ export interface AcquireOptions {
   readonly identity?: Identity | undefined;
   /** Ends the waiting, not the connection. */
   readonly signal?: AbortSignal;
+  /** As in {@link ToolCallOptions}. */
+  readonly stop?: Stop;
 }
 
 /** A claim on something shared. While it is held, the thing is not closed for being idle. */
@@ -145,7 +148,7 @@ export interface PromptEntry {
 
 /** How long, and until when. */
 export interface RequestOptions {
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** In milliseconds, without a sign of life. */
   readonly timeoutMs?: number;
 }
@@ -158,6 +161,8 @@ export interface CompleteOptions extends RequestOptions {
 
 /** Options of a call. */
 export interface ToolCallOptions extends RequestOptions {
+  /** The same as `signal`, and counts before it: then `signal` is not read, so that none has to be made. */
+  readonly stop?: Stop | undefined;
   readonly onProgress?: (progress: Progress) => void;
   readonly handlers?: ServerRequestHandlers;
   /** The tool is annotated read-only or idempotent, so that the call may be sent again when its fate is unknown. */

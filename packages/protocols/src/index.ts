@@ -79,6 +79,7 @@ export {
   missingMethods,
   type AnyCapability,
 } from './guards.ts';
+export { IdleTimer } from './idle-timer.ts';
 export type { Json, JsonSchema } from './json.ts';
 export type {
   McpResource,
@@ -111,6 +112,7 @@ export type {
   SkillResource,
 } from './skill-resource.ts';
 export { exposedToolName, RESERVED_TOOL_NAMES, type ToolId } from './tool-name.ts';
+export { Stopper, stopBy, type Stop } from './stop.ts';
 export {
   defineTool,
   textResult,

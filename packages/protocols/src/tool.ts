@@ -4,6 +4,7 @@ import type { ContentPart } from './content.ts';
 import { PatchbayError } from './errors.ts';
 import type { JsonSchema } from './json.ts';
 import type { Identity, Scope } from './scope.ts';
+import type { Stop } from './stop.ts';
 import { exposedToolName, type ToolId } from './tool-name.ts';
 
 /** Claims of a tool's author. Hints for people and policies, never a security boundary. (MCP "ToolAnnotations") */
@@ -62,6 +63,8 @@ export interface CallContext {
   readonly callId: string;
   /** Cancels the call; its source is told. The connection stays. */
   readonly signal?: AbortSignal;
+  /** The same, for a source that can do without an AbortSignal: one is only made where `signal` is read. */
+  readonly stop?: Stop;
   /** How long to wait without a sign of life, in milliseconds. Default: the source's own. */
   readonly timeoutMs?: number;
   readonly onProgress?: (progress: Progress) => void;

@@ -14,6 +14,7 @@ import {
   type ResourceEntry,
   type Scope,
   type SkillEntry,
+  type Stop,
   type Tool,
   type ToolDefinition,
 } from '@patchbay/protocols';
@@ -24,7 +25,7 @@ import { isBelow } from './scope-store.ts';
 import { keepIdentity } from './keep-identity.ts';
 import { TrackedContext, type Peers } from './tracked-context.ts';
 import type { Viewer } from './viewer.ts';
-import { LATE, untilAnyOf, waitFor, type Life } from './waiting.ts';
+import { LATE, untilAnyOf, waitFor } from './waiting.ts';
 
 /** What a capability can be asked for. */
 export interface Facets {
@@ -83,7 +84,7 @@ export interface Asker {
 export interface Patience {
   /** Milliseconds since the question was asked, not since somebody began to wait. */
   readonly deadlineMs: number;
-  readonly until?: Life | undefined;
+  readonly until?: Stop | undefined;
 }
 
 interface Kept<T> extends Answer<T> {
@@ -241,10 +242,10 @@ class FacetAnswers<F extends Facet> {
       key,
       waitsFor,
       since: around.now(),
-      end: until.end,
+      end: (reason) => until.stop.end(reason),
       waiting: 0,
       abandoned: false,
-      answer: this.#make({ ...asker, waiter: { waitsFor } }, until).then((made) => {
+      answer: this.#make({ ...asker, waiter: { waitsFor } }, until.stop).then((made) => {
         until.release();
         // Given up meanwhile: a newer question may have been answered already.
         if (this.#asked.get(key) !== asked) return made;
@@ -259,10 +260,7 @@ class FacetAnswers<F extends Facet> {
     return asked;
   }
 
-  async #make(
-    asker: Asker,
-    until: { readonly life: Life; readonly signal: AbortSignal },
-  ): Promise<Made<Facets[F]>> {
+  async #make(asker: Asker, until: Stop): Promise<Made<Facets[F]>> {
     const { viewer } = asker;
     const { id } = this.#registration;
     const peers = this.#peers(asker);
@@ -280,7 +278,7 @@ class FacetAnswers<F extends Facet> {
     try {
       until.signal.throwIfAborted();
       // Nobody waits for a source that does not notice that it was aborted.
-      const value = (await waitFor(this.#ask(context), Infinity, until.life)) as Facets[F];
+      const value = (await waitFor(this.#ask(context), Infinity, until)) as Facets[F];
       return { ...made, tokens: tokens(), value };
     } catch (error) {
       const since =
@@ -297,7 +295,7 @@ class FacetAnswers<F extends Facet> {
   ): Promise<Answer<Facets[F]>> {
     const own = untilAnyOf(until, this.#registration.gone);
     try {
-      return await this.#make({ viewer, deadlineMs, ...(asking && { asking }) }, own);
+      return await this.#make({ viewer, deadlineMs, ...(asking && { asking }) }, own.stop);
     } finally {
       own.release();
     }
@@ -325,7 +323,7 @@ class FacetAnswers<F extends Facet> {
     const ownScope = this.#audience?.scope === true;
     const kept = ownScope ? { ...said, scope: viewer.scope } : said;
     // What was said to a view that has ended would be kept for a scope that may have ended with it.
-    const isOver = this.#registration.closed || (ownScope && viewer.ended.over);
+    const isOver = this.#registration.closed || (ownScope && viewer.ended.isOver);
     if (isOver) return kept;
     this.#kept.set(key, kept);
     if (ownScope) this.#keptFor.add(viewer.scope, key);

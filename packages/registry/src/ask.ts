@@ -23,14 +23,14 @@ export async function ask<T>(
   try {
     const peers = around.peers({ viewer, asking: [...asking, registration] });
     const answer = await waitFor(
-      question(new TrackedContext(viewer, peers, own.signal)),
+      question(new TrackedContext(viewer, peers, own.stop.signal)),
       ms,
-      own.life,
+      own.stop,
     );
     if (answer !== LATE) return answer;
     const text = `"${id}" did not answer within ${ms / 1000} s.`;
     const late = new PatchbayError('timeout', text, { source: id });
-    own.end(late);
+    own.stop.end(late);
     throw late;
   } finally {
     own.release();

@@ -8,6 +8,7 @@ import {
   type ArgumentValidator,
   type CallContext,
   type CallOptions,
+  type Stop,
   type ToolResult,
   type TraceListener,
 } from '@patchbay/protocols';
@@ -47,8 +48,8 @@ export async function decide(
   args: unknown,
   { viewer, rules, acting: actingNow }: Caller,
 ): Promise<ApprovalDecision> {
+  if (allowsAll(rules)) return 'allow';
   const { approval, executing, pins } = rules;
-  if (approval === undefined && executing === undefined && pins === undefined) return 'allow';
   const { id, definition } = offered.tool;
   try {
     const acting = actingNow();
@@ -74,6 +75,10 @@ export async function decide(
   }
 }
 
+/** Nobody has to be asked about anything. */
+const allowsAll = ({ approval, executing, pins }: CallRules): boolean =>
+  approval === undefined && executing === undefined && pins === undefined;
+
 const isQuestion = (said: ApprovalDecision): boolean =>
   said === 'ask' || (typeof said === 'object' && 'ask' in said);
 
@@ -89,17 +94,16 @@ export async function callOffered(
 ): Promise<ToolResult> {
   const { viewer, rules } = caller;
   const { id, definition } = offered.tool;
-  const result = await traced(
-    rules.trace,
-    () => callChecked(offered, args, caller, options),
-    (outcome) => ({
-      type: 'call',
-      tool: id,
-      name: definition.name,
-      scope: viewer.scope,
-      ...outcome,
-    }),
-  );
+  const make = () => callChecked(offered, args, caller, options);
+  const result = await (rules.trace === undefined
+    ? make()
+    : traced(rules.trace, make, (outcome) => ({
+        type: 'call',
+        tool: id,
+        name: definition.name,
+        scope: viewer.scope,
+        ...outcome,
+      })));
   return checkOutput(definition, result, rules.validator ?? options.validator);
 }
 
@@ -112,43 +116,53 @@ async function callChecked(
   const { viewer, rules } = caller;
   const { tool, registration } = offered;
   const { name } = tool.definition;
-  if (options.signal?.aborted === true) throw aborted(name, options.signal);
-  const validator = rules.validator ?? options.validator;
-  const check = validator?.validate(tool.definition.inputSchema, args ?? {});
-  if (check?.ok === false) {
-    throw new PatchbayError(
-      'invalid-arguments',
-      `Invalid arguments for ${name}: ${check.violations.join('; ')}`,
-      {
-        source: registration.id,
-        details: { tool: name, violations: check.violations },
-      },
-    );
-  }
-  const spent = await approve(offered, args, caller, options);
-
   const { signal } = options;
-  const until = untilAnyOf(signal, viewer.ended, registration.gone);
+  if (signal?.aborted === true) throw aborted(name, signal);
+  checkArguments(offered, args, rules.validator ?? options.validator);
+  const spent = allowsAll(rules) ? undefined : await approve(offered, args, caller, options);
+  const { stop, release } = untilAnyOf(signal, viewer.ended, registration.gone);
   viewer.activity.begin();
   try {
     if (registration.closed) throw unavailable(name);
-    const call = tool.call(args, context(viewer, options, until.signal));
-    const result = await cutShort(call, until.life, CUT_MS);
-    if (result.isError === true && spent !== undefined) returnApproval(viewer.state, spent);
+    const result = await cutShort(tool.call(args, context(viewer, options, stop)), stop, CUT_MS);
+    if (spent !== undefined && result.isError === true) returnApproval(viewer.state, spent);
     return result;
   } catch (error) {
-    if (spent !== undefined && !until.life.over && !isUnknown(error))
+    if (spent !== undefined && !stop.isOver && !isUnknown(error))
       returnApproval(viewer.state, spent);
-    if (PatchbayError.isInstance(error)) throw error;
-    if (signal?.aborted === true) throw aborted(name, signal, error);
-    throw toPatchbayError(error, 'source-failed', {
-      source: registration.id,
-      what: `${name} failed`,
-    });
+    throw failure(offered, signal, error);
   } finally {
     viewer.activity.end();
-    until.release();
+    release();
   }
+}
+
+function checkArguments(
+  { tool: { definition }, registration }: OfferedTool,
+  args: unknown,
+  validator: ArgumentValidator | undefined,
+): void {
+  const check = validator?.validate(definition.inputSchema, args ?? {});
+  if (check === undefined || check.ok) return;
+  const { violations } = check;
+  throw new PatchbayError(
+    'invalid-arguments',
+    `Invalid arguments for ${definition.name}: ${violations.join('; ')}`,
+    { source: registration.id, details: { tool: definition.name, violations } },
+  );
+}
+
+/** What a call that was made ends with, when it did not end with a result. */
+function failure(
+  { tool, registration }: OfferedTool,
+  signal: AbortSignal | undefined,
+  error: unknown,
+): PatchbayError {
+  const { name } = tool.definition;
+  if (PatchbayError.isInstance(error)) return error;
+  if (signal?.aborted === true) return aborted(name, signal, error);
+  const source = registration.id;
+  return toPatchbayError(error, 'source-failed', { source, what: `${name} failed` });
 }
 
 export function unavailable(name: string): PatchbayError {
@@ -210,13 +224,16 @@ async function approve(
 const isRefusal = (decision: ApprovalDecision): decision is 'deny' | { readonly deny: string } =>
   decision === 'deny' || (typeof decision === 'object' && 'deny' in decision);
 
-function context(viewer: Viewer, options: CallOptions, signal: AbortSignal): CallContext {
+function context(viewer: Viewer, options: CallOptions, stop: Stop): CallContext {
   const { timeoutMs, onProgress, handlers } = options;
   return {
     scope: viewer.scope,
     ...(viewer.identity === undefined ? {} : { identity: viewer.identity }),
     callId: options.callId ?? globalThis.crypto.randomUUID(),
-    signal,
+    stop,
+    get signal() {
+      return stop.signal;
+    },
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     ...(onProgress === undefined ? {} : { onProgress }),
     ...(handlers === undefined ? {} : { handlers }),

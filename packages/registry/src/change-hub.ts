@@ -50,7 +50,7 @@ export class ChangeHub {
     let listener: Listener | undefined;
     const own = untilAnyOf(...until);
     return listen(
-      own.signal,
+      own.stop.signal,
       (pending) => {
         listener = { scope, pending, heard: new Map() };
         this.#listeners.add(scope, listener);

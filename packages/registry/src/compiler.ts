@@ -71,11 +71,15 @@ export class Compiler {
     return this.#put(parts);
   }
 
+  /** The tool of this name, if it is certain without asking that it is the newest. */
+  known(name: string): OfferedTool | undefined {
+    const known = this.#snapshot?.byName.get(name);
+    return known !== undefined && this.#stillOffers(known) ? known : undefined;
+  }
+
   /** The newest tool of this name: only what its own source changed is asked again. */
   async find(name: string, options: CompileOptions): Promise<OfferedTool | undefined> {
-    const known = this.#snapshot?.byName.get(name);
-    if (known !== undefined && this.#stillOffers(known)) return known;
-    return (await this.snapshot(options)).byName.get(name);
+    return this.known(name) ?? (await this.snapshot(options)).byName.get(name);
   }
 
   #stillOffers({ registration }: OfferedTool): boolean {
@@ -111,10 +115,10 @@ export class Compiler {
   }
 
   async #ask(visible: readonly Registration[], options: CompileOptions): Promise<readonly Part[]> {
-    const { life, release } = untilAnyOf(options.signal, this.viewer.ended);
+    const { stop, release } = untilAnyOf(options.signal, this.viewer.ended);
     const patience: Patience = {
       deadlineMs: options.deadlineMs ?? this.#host.sourceTimeoutMs,
-      until: life,
+      until: stop,
     };
     const asked = Promise.all(
       visible.map(async (registration) => {

@@ -1,4 +1,5 @@
 import {
+  Stopper,
   scopeDepth,
   type Capability,
   type PatchbayError,
@@ -7,7 +8,6 @@ import {
 } from '@patchbay/protocols';
 
 import { Answers, type Surroundings } from './answers.ts';
-import { Life } from './waiting.ts';
 
 /** One capability at one scope, and what it has answered. */
 export class Registration {
@@ -26,12 +26,12 @@ export class Registration {
   readonly answers: Answers;
   readonly around: Surroundings;
   /** Over when it closes: nobody waits for its answers any more, its running calls end. */
-  readonly gone: Life = new Life();
+  readonly gone: Stopper = new Stopper();
   /** Once it closes: what went wrong with that, if anything. */
   ended: Promise<PatchbayError | undefined> = Promise.resolve(undefined);
 
   get closed(): boolean {
-    return this.gone.over;
+    return this.gone.isOver;
   }
 
   constructor(

@@ -282,9 +282,9 @@ export class ResourceRouter implements ResourceView {
   }
 
   async #during<T>({ signal }: Options, run: (patience: Patience) => Promise<T>): Promise<T> {
-    const { life, release } = untilAnyOf(signal, this.#viewer.ended);
+    const { stop, release } = untilAnyOf(signal, this.#viewer.ended);
     try {
-      return await run({ deadlineMs: this.#host.sourceTimeoutMs, until: life });
+      return await run({ deadlineMs: this.#host.sourceTimeoutMs, until: stop });
     } finally {
       release();
     }

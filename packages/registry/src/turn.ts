@@ -1,4 +1,6 @@
 import {
+  IdleTimer,
+  Stopper,
   PatchbayError,
   problemFrom,
   type ActiveSkill,
@@ -20,12 +22,10 @@ import { callOffered, decide, unavailable, type Caller } from './call.ts';
 import type { Compiler, CompilerHost } from './compiler.ts';
 import { matchesAny } from './pattern.ts';
 import type { Registration } from './registration.ts';
+import type { OfferedTool } from './snapshot.ts';
 import { TrackedContext } from './tracked-context.ts';
 import type { Viewer } from './viewer.ts';
-import { LATE, Life, untilAnyOf, waitFor } from './waiting.ts';
-
-/** The longest that a timer waits; a longer idle limit is none. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
+import { LATE, untilAnyOf, waitFor } from './waiting.ts';
 
 /** What a turn needs of its view. */
 export interface TurnHost extends CompilerHost {
@@ -47,10 +47,10 @@ export class Turn implements TurnView {
   #compiled: object | undefined;
   #contribution = '';
   #revision = 0;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  readonly #idle: IdleTimer;
   #closing: Promise<void> | undefined;
   #release: (() => void) | undefined;
-  readonly #life = new Life();
+  readonly #life = new Stopper();
   readonly #caller: Caller;
   /** Calls in flight: the idle limit does not count while there are any. */
   #busy = 0;
@@ -66,8 +66,13 @@ export class Turn implements TurnView {
       acting: () => actingSkills(viewer, host.visible(viewer.scope), this.#step?.active),
     };
     viewer.activity.begin();
+    this.#idle = new IdleTimer(
+      host.turnIdleMs,
+      () => this.#busy === 0,
+      () => this.#closeUnasked(),
+    );
     this.join(input);
-    this.#rest();
+    this.#idle.touch();
   }
 
   /** Somebody else began the same turn: its signal and text count too. */
@@ -90,9 +95,12 @@ export class Turn implements TurnView {
   }
 
   async prepare(input: PrepareInput = {}): Promise<TurnStep> {
-    return this.#while(
-      async () => (await waitFor(this.#prepare(input), Infinity, this.#life)) as TurnStep,
-    );
+    this.#work();
+    try {
+      return (await waitFor(this.#prepare(input), Infinity, this.#life)) as TurnStep;
+    } finally {
+      this.#rest();
+    }
   }
 
   async #prepare(input: PrepareInput): Promise<TurnStep> {
@@ -115,20 +123,11 @@ export class Turn implements TurnView {
     name: string,
     args: unknown,
     options: CallOptions = {},
-  ): Promise<ToolResult> =>
-    this.#while(async () => {
-      const offered = await this.#host
-        .compilerFor(this.turnId)
-        .find(name, {
-          deadlineMs: this.#host.compileDeadlineMs,
-          ...(options.signal ? { signal: options.signal } : {}),
-        })
-        .catch((error: unknown) => {
-          if (options.signal?.aborted !== true) throw error;
-          throw new PatchbayError('aborted', `The call of ${name} was aborted by its caller.`, {
-            cause: error,
-          });
-        });
+  ): Promise<ToolResult> => {
+    this.#work();
+    try {
+      const { signal } = options;
+      const offered = this.#known(name) ?? (await this.#find(name, signal));
       if (offered === undefined) throw unavailable(name);
       if (matchesAny(this.#hidden, name)) {
         throw new PatchbayError(
@@ -139,15 +138,32 @@ export class Turn implements TurnView {
           },
         );
       }
-      return callOffered(offered, args, this.#caller, options);
-    });
+      return await callOffered(offered, args, this.#caller, options);
+    } finally {
+      this.#rest();
+    }
+  };
 
   readonly approval: TurnView['approval'] = async (name, args) => {
-    const offered = await this.#host
-      .compilerFor(this.turnId)
-      .find(name, { deadlineMs: this.#host.compileDeadlineMs });
+    const offered = this.#known(name) ?? (await this.#find(name));
     return offered === undefined ? 'allow' : decide(offered, args, this.#caller);
   };
+
+  #known(name: string): OfferedTool | undefined {
+    return this.#host.compilerFor(this.turnId).known(name);
+  }
+
+  async #find(name: string, signal?: AbortSignal): Promise<OfferedTool | undefined> {
+    const deadlineMs = this.#host.compileDeadlineMs;
+    try {
+      const compiler = this.#host.compilerFor(this.turnId);
+      return await compiler.find(name, { deadlineMs, ...(signal && { signal }) });
+    } catch (cause) {
+      if (signal?.aborted !== true) throw cause;
+      const message = `The call of ${name} was aborted by its caller.`;
+      throw new PatchbayError('aborted', message, { cause });
+    }
+  }
 
   close(): Promise<void> {
     this.#closing ??= this.#end();
@@ -164,34 +180,23 @@ export class Turn implements TurnView {
   }
 
   async #end(): Promise<void> {
-    clearTimeout(this.#timer);
+    this.#idle.stop();
     this.#viewer.activity.end();
     this.#release?.();
     this.#life.end(new PatchbayError('closed', `The turn "${this.turnId}" has ended.`));
     await this.#host.ended(this);
   }
 
-  async #while<T>(run: () => Promise<T>): Promise<T> {
+  /** Something is under way in it, until {@link #rest}. */
+  #work(): void {
     if (this.#closing !== undefined)
       throw new PatchbayError('closed', `The turn "${this.turnId}" has ended.`);
-    clearTimeout(this.#timer);
     this.#busy++;
-    try {
-      return await run();
-    } finally {
-      this.#busy--;
-      this.#rest();
-    }
   }
 
   #rest(): void {
-    if (this.#closing !== undefined || this.#busy > 0) return;
-    clearTimeout(this.#timer);
-    const { turnIdleMs } = this.#host;
-    if (turnIdleMs > MAX_TIMER_MS) return;
-    this.#timer = setTimeout(() => this.#closeUnasked(), turnIdleMs);
-    // A turn that nobody ended does not keep the program alive.
-    (this.#timer as { unref?: () => void }).unref?.();
+    this.#busy--;
+    this.#idle.touch();
   }
 
   async #contributions(
@@ -222,7 +227,7 @@ export class Turn implements TurnView {
   ): Promise<TurnContribution | undefined> {
     const until = untilAnyOf(signal, this.#life);
     const peers = this.#host.peers({ viewer: this.#viewer, asking: [registration] });
-    const context = new TrackedTurn(this.#viewer, peers, until.signal, {
+    const context = new TrackedTurn(this.#viewer, peers, until.stop.signal, {
       turnId: this.turnId,
       userText: this.#userText,
       isSaid,
@@ -230,12 +235,12 @@ export class Turn implements TurnView {
     const ms = this.#host.compileDeadlineMs;
     try {
       const asked = registration.capability.prepareTurn!(context);
-      const contribution = await waitFor(asked, ms, until.life);
+      const contribution = await waitFor(asked, ms, until.stop);
       problems.push(...context.reported);
       if (contribution !== LATE) return contribution;
       const text = `"${registration.id}" took more than ${ms / 1000} s to prepare the turn; it goes on without it.`;
       const late = new PatchbayError('source-slow', text);
-      until.end(late);
+      until.stop.end(late);
       throw late;
     } finally {
       until.release();

@@ -1,4 +1,5 @@
 import {
+  Stopper,
   PatchbayError,
   type ChangeEvent,
   type CommandRouter,
@@ -17,7 +18,7 @@ import { ResourceRouter } from './resource-router.ts';
 import { SlashCommands } from './slash-commands.ts';
 import { Turn, type TurnHost } from './turn.ts';
 import { makeViewer, type Viewer } from './viewer.ts';
-import { Life, type Until } from './waiting.ts';
+import type { Until } from './waiting.ts';
 
 /** What a view needs of the registry. */
 export interface ViewHost extends CompilerHost {
@@ -39,11 +40,11 @@ export class View implements ExtensionView {
   readonly #host: ViewHost;
   readonly #compiler: Compiler;
   readonly #turns = new Map<string, { readonly turn: Turn; compiler?: Compiler }>();
-  readonly #life = new Life();
+  readonly #ended = new Stopper();
   #closing: Promise<void> | undefined;
 
   constructor(of: Omit<Viewer, 'key' | 'ended' | 'view'>, host: ViewHost) {
-    const viewer = makeViewer({ ...of, ended: this.#life, view: this });
+    const viewer = makeViewer({ ...of, ended: this.#ended, view: this });
     this.#viewer = viewer;
     this.#host = host;
     this.scope = viewer.scope;
@@ -86,7 +87,7 @@ export class View implements ExtensionView {
   }
 
   changes(options: { readonly signal?: AbortSignal } = {}): AsyncIterable<ChangeEvent> {
-    return this.#host.changes(this.scope, options.signal, this.#life);
+    return this.#host.changes(this.scope, options.signal, this.#ended);
   }
 
   close(): Promise<void> {
@@ -99,7 +100,7 @@ export class View implements ExtensionView {
   }
 
   async #end(): Promise<void> {
-    this.#life.end(new PatchbayError('closed', 'The view was closed.'));
+    this.#ended.end(new PatchbayError('closed', 'The view was closed.'));
     await Promise.all([...this.#turns.values()].map(({ turn }) => turn.close()));
     this.#host.viewClosed(this);
   }

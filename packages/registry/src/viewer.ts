@@ -1,9 +1,8 @@
-import { describeScope, type Identity, type Scope } from '@patchbay/protocols';
+import { describeScope, type Identity, type Scope, type Stop } from '@patchbay/protocols';
 
 import type { Activity } from './activity.ts';
 import { matchesAny } from './pattern.ts';
 import type { VersionedState } from './session-state.ts';
-import type { Life } from './waiting.ts';
 
 /** Names to keep and names to leave out; `*` matches any run of characters. `exclude` wins. */
 export interface NameFilter {
@@ -27,7 +26,7 @@ export interface Viewer {
   readonly state: VersionedState;
   readonly activity: Activity;
   /** Over when the view has ended: its compiles and calls end with it. */
-  readonly ended: Life;
+  readonly ended: Stop;
   /** The view: whoever still uses what it gave keeps it, so that it is ended with its scope. */
   readonly view: object;
   /** Equal for viewers that see the same registrations through the same filter. Without the identity. */

@@ -1,38 +1,13 @@
+import { stopBy, Stopper, type Stop } from '@patchbay/protocols';
+
 /** What {@link waitFor} gives when the time is over. */
 export const LATE: unique symbol = Symbol('late');
 
 /** Timers of the platform hold no more; longer is for ever. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/**
- * The life of something that others work for: of a registration, a view, a turn, a question. An AbortSignal would do, but
- * Node warns of more than ten listeners on one.
- */
-export class Life {
-  readonly #listeners = new Set<(reason: unknown) => void>();
-  #over: { readonly reason: unknown } | undefined;
-
-  get over(): boolean {
-    return this.#over !== undefined;
-  }
-
-  end(reason: unknown): void {
-    if (this.#over !== undefined) return;
-    this.#over = { reason };
-    for (const listener of this.#listeners) listener(reason);
-    this.#listeners.clear();
-  }
-
-  /** At once, if it is over. Returns what lets go of it. */
-  onEnd(listener: (reason: unknown) => void): () => void {
-    if (this.#over !== undefined) listener(this.#over.reason);
-    else this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
-  }
-}
-
 /** What ends a wait. */
-export type Until = AbortSignal | Life | undefined;
+export type Until = AbortSignal | Stop | undefined;
 
 /**
  * Waits for `promise`, for so many milliseconds at most. It goes on by itself when nobody waits for it any more.
@@ -58,33 +33,39 @@ export async function waitFor<T>(
 }
 
 /** Waits until `promise` settles or `until` ends; after that, whoever works at it has so long to end by itself. */
-export async function cutShort<T>(promise: Promise<T>, until: Life, graceMs: number): Promise<T> {
-  try {
-    return (await waitFor(promise, Infinity, until)) as T;
-  } catch (error) {
-    if (!until.over) throw error;
-    const last = await waitFor(promise, graceMs);
-    if (last === LATE) throw error;
-    return last;
-  }
+export function cutShort<T>(promise: Promise<T>, until: Stop, graceMs: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const letGo = until.onEnd((reason) => {
+      timer = setTimeout(() => reject(reason as Error), graceMs);
+    });
+    const done = () => {
+      letGo();
+      clearTimeout(timer);
+    };
+    promise.then(
+      (value) => {
+        done();
+        resolve(value);
+      },
+      (error: unknown) => {
+        done();
+        reject(error);
+      },
+    );
+  });
 }
 
 /** Ends when one of `until` does. `release` lets go of them. */
 export function untilAnyOf(...until: readonly Until[]): {
-  readonly life: Life;
-  readonly signal: AbortSignal;
-  readonly end: (reason: unknown) => void;
+  readonly stop: Stopper;
   readonly release: () => void;
 } {
-  const life = new Life();
-  const controller = new AbortController();
-  life.onEnd((reason) => controller.abort(reason));
-  const end = (reason: unknown) => life.end(reason);
+  const stop = new Stopper();
+  const end = (reason: unknown) => stop.end(reason);
   const releases = until.map((each) => onEnd(each, end));
   return {
-    life,
-    signal: controller.signal,
-    end,
+    stop,
     release: () => {
       for (const release of releases) release();
     },
@@ -93,9 +74,5 @@ export function untilAnyOf(...until: readonly Until[]): {
 
 function onEnd(until: Until, listener: (reason: unknown) => void): () => void {
   if (until === undefined) return () => undefined;
-  if (until instanceof Life) return until.onEnd(listener);
-  const onAbort = () => listener(until.reason);
-  if (until.aborted) onAbort();
-  else until.addEventListener('abort', onAbort, { once: true });
-  return () => until.removeEventListener('abort', onAbort);
+  return ('onEnd' in until ? until : stopBy(until)).onEnd(listener);
 }

@@ -2,6 +2,7 @@ import {
   changeSource,
   defineTool,
   PatchbayError,
+  type CallContext,
   type Capability,
   type ChangeObservable,
   type CompileContext,
@@ -535,6 +536,33 @@ describe('calls', () => {
       code: 'aborted',
     });
     expect(started).toBe(1);
+  });
+
+  it('tells a call of its end by a signal and by a stop, also where they were handed on in a copy', async () => {
+    await using registry = new ExtensionRegistry();
+    const running = deferred<CallContext>();
+    registry.register({
+      id: 'a',
+      tools: async () => [
+        defineTool({
+          capability: 'a',
+          name: 'wait',
+          call: (_args, context) =>
+            new Promise((_, reject) => {
+              context.stop?.onEnd((reason) => reject(reason));
+              running.resolve({ ...context });
+            }),
+        }),
+      ],
+    });
+    const { callTool } = await registry.view().compile();
+    const stop = new AbortController();
+    const call = callTool('a__wait', {}, { signal: stop.signal });
+    const copy = await running.promise;
+    const reason = new Error('user stopped');
+    stop.abort(reason);
+    await expect(call).rejects.toMatchObject({ code: 'aborted', cause: reason });
+    expect([copy.signal?.reason, copy.stop?.reason]).toEqual([reason, reason]);
   });
 
   it('ends running calls when the capability is closed', async () => {

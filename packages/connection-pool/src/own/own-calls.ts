@@ -1,8 +1,8 @@
 import type { Client, JSONRPCRequest } from '@modelcontextprotocol/client';
+import type { Stop } from '@patchbay/protocols';
 
 import type { Carrier } from '../carrier.ts';
 import type { LinkRequest } from '../link.ts';
-import type { Stop } from '../stop.ts';
 import { LOST } from '../stand-in.ts';
 import { isObject } from '../wire-content.ts';
 
@@ -12,22 +12,23 @@ type Sdk = typeof import('@modelcontextprotocol/client');
 export type CallPath = 'own' | 'sdk';
 
 /**
- * Sends a call. Answers, and what else comes meanwhile, go to the transport's `onmessage`. `sent`: the answer comes by
- * itself; `ended`: nothing more comes.
+ * Sends a call. Answers, and what else comes meanwhile, go to the transport's `onmessage`. `ended`: nothing more comes;
+ * otherwise the answer comes by itself.
  */
 export type Post = (
   message: JSONRPCRequest,
   stop: Stop,
   /** Whether its answer is still waited for. */
   isOpen: () => boolean,
-) => Promise<'sent' | 'ended'>;
+) => Promise<'ended' | void>;
 
 /** The call is left to the SDK: it did not run to its end, and goes on when it is sent again. (MCP 2026-07-28, `input_required`) */
 export const LEFT: unique symbol = Symbol('left to the SDK');
 
 interface Waiting extends Pick<LinkRequest, 'onProgress'> {
-  answer(message: Readonly<Record<string, unknown>>): void;
-  fail(error: unknown): void;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: Error) => void;
+  readonly letGo: () => void;
 }
 
 /** The SDK's client counts from 0. Servers are known that read ids as 32 bits. */
@@ -93,36 +94,19 @@ export class OwnCalls {
     return new Promise((resolve, reject) => {
       if (this.#isOver) throw new sdk.SdkError(sdk.SdkErrorCode.NotConnected, 'Not connected');
       if (stop.isOver) throw stop.reason as Error;
-      let letGo: (() => void) | undefined;
-      const settle = () => {
-        letGo?.();
-        return this.#waiting.delete(id);
-      };
-      const fail = (error: unknown) => {
-        if (settle()) reject(error);
-      };
-      const onEnd = () => {
-        fail(stop.reason);
-        if (!(this.isModern && hasStreams)) this.#cancel(id, stop.reason);
-      };
-      this.#waiting.set(id, {
-        answer: (answer) => {
-          settle();
-          try {
-            resolve(this.#result(answer));
-          } catch (error) {
-            reject(error);
-          }
-        },
-        fail,
-        onProgress,
+      const letGo = stop.onEnd((reason) => {
+        this.#fail(id, reason);
+        if (!(this.isModern && hasStreams)) this.#cancel(id, reason);
       });
-      letGo = stop.onEnd(onEnd);
-      post(message, stop, () => this.#waiting.has(id)).then((how) => {
-        // After most answers: an error costs more than to look whether one is needed.
-        if (how === 'ended' && this.#waiting.has(id))
-          fail(new sdk.ProtocolError(-32_000, 'no answer came', { [LOST]: true }));
-      }, fail);
+      this.#waiting.set(id, { resolve, reject, letGo, onProgress });
+      post(message, stop, () => this.#waiting.has(id)).then(
+        (how) => {
+          // After most answers: an error costs more than to look whether one is needed.
+          if (how === 'ended' && this.#waiting.has(id))
+            this.#fail(id, new sdk.ProtocolError(-32_000, 'no answer came', { [LOST]: true }));
+        },
+        (error: unknown) => this.#fail(id, error),
+      );
     });
   }
 
@@ -130,8 +114,29 @@ export class OwnCalls {
   end(): void {
     const { SdkError, SdkErrorCode } = this.#options.sdk;
     this.#isOver = true;
-    for (const waiting of this.#waiting.values())
-      waiting.fail(new SdkError(SdkErrorCode.ConnectionClosed, 'Connection closed'));
+    for (const id of this.#waiting.keys())
+      this.#fail(id, new SdkError(SdkErrorCode.ConnectionClosed, 'Connection closed'));
+  }
+
+  /** Nobody waits for it any more after this. */
+  #settle(id: number): Waiting | undefined {
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    waiting?.letGo();
+    return waiting;
+  }
+
+  #fail(id: number, error: unknown): void {
+    this.#settle(id)?.reject(error as Error);
+  }
+
+  #answer(id: number, message: Readonly<Record<string, unknown>>): void {
+    const waiting = this.#settle(id);
+    try {
+      waiting?.resolve(this.#result(message));
+    } catch (error) {
+      waiting?.reject(error as Error);
+    }
   }
 
   /** Whether a message is one of ours. */
@@ -141,7 +146,7 @@ export class OwnCalls {
       const ours = Number(id);
       if (!(ours >= FIRST_ID)) return false;
       // A late answer to what nobody waits for any more is nobody's business.
-      this.#waiting.get(ours)?.answer(message);
+      if (this.#waiting.has(ours)) this.#answer(ours, message);
       return true;
     }
     if (method !== 'notifications/progress' || !isObject(message['params'])) return false;
@@ -185,8 +190,5 @@ export class OwnCalls {
 
 /** Over a transport that answers by itself, as stdio does. */
 export function postOver(transport: Carrier['transport']): Post {
-  return async (message) => {
-    await transport.send(message);
-    return 'sent';
-  };
+  return (message) => transport.send(message);
 }
