@@ -2,6 +2,8 @@ import {
   close,
   closeSync,
   constants,
+  lstat,
+  lstatSync,
   open,
   openSync,
   read,
@@ -32,8 +34,12 @@ const FIRST_CALLS = 1;
 /** A named pipe without a writer does not hold up who opens it. */
 const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
+const STAT = { bigint: true, throwIfNoEntry: false } as const;
+type Stats = BigIntStats | undefined;
+
 const pooled = {
   readdir: promisify(readdir),
+  lstat: promisify(lstat),
   stat: promisify(stat),
   open: promisify(open),
   read: promisify(read),
@@ -67,15 +73,19 @@ export class Disk {
   }
 
   /** What is at a path, behind links; `undefined` if there is nothing that can be seen. */
-  async stat(path: string): Promise<BigIntStats | undefined> {
-    try {
-      return await this.#call(
-        () => statSync(path, { bigint: true, throwIfNoEntry: false }),
-        () => pooled.stat(path, { bigint: true }),
-      );
-    } catch {
-      return undefined;
-    }
+  stat(path: string): Stats | Promise<Stats> {
+    return this.#call(
+      () => seen(() => statSync(path, STAT)),
+      () => pooled.stat(path, STAT).catch(nothing),
+    );
+  }
+
+  /** What is at a path itself, which may be a link; `undefined` if there is nothing that can be seen. */
+  lstat(path: string): Stats | Promise<Stats> {
+    return this.#call(
+      () => seen(() => lstatSync(path, STAT)),
+      () => pooled.lstat(path, STAT).catch(nothing),
+    );
   }
 
   /**
@@ -140,5 +150,15 @@ export class Disk {
     this.#began = performance.now();
     this.#calls = 0;
     this.#spent = 0;
+  }
+}
+
+const nothing = (): undefined => undefined;
+
+function seen(look: () => Stats): Stats {
+  try {
+    return look();
+  } catch {
+    return undefined;
   }
 }

@@ -1,3 +1,4 @@
+import type { BigIntStats } from 'node:fs';
 import { join } from 'node:path';
 
 import { fileStamp, type Disk } from '@patchbay/files';
@@ -20,27 +21,53 @@ export interface FoundSkill {
   readonly changedAt: number;
 }
 
+type Place = Pick<FoundSkill, 'path' | 'root' | 'file'>;
+
 /** What is at the place of a skill now; `beside`: an mcp.json may be too. `undefined` if its SKILL.md is no file. */
 export async function statSkill(
-  { path, root, file }: Pick<FoundSkill, 'path' | 'root' | 'file'>,
+  place: Place,
   beside: boolean,
   disk: Disk,
 ): Promise<FoundSkill | undefined> {
-  const found = await disk.stat(file);
+  const found = await disk.stat(place.file);
+  return found?.isFile() === true ? skillAt(place, found, beside, disk) : undefined;
+}
+
+/**
+ * The skill of a folder that has an ordinary file SKILL.md, found without a list of what is in it: most folders of skills
+ * are that, and a list takes longer than all else. `undefined`: only a list tells what is there. That is so also where the
+ * file system takes names in any case for the same, because then the file may be called otherwise.
+ */
+export async function plainSkill(
+  path: string,
+  root: string,
+  disk: Disk,
+): Promise<FoundSkill | undefined> {
+  const file = join(path, SKILL_FILE);
+  const found = await disk.lstat(file);
   if (found?.isFile() !== true) return undefined;
-  const servers = beside ? await disk.stat(join(root, SERVERS_FILE)) : undefined;
+  if ((await disk.lstat(join(path, SKILL_FILE.toLowerCase()))) !== undefined) return undefined;
+  return skillAt({ path, root, file }, found, true, disk);
+}
+
+async function skillAt(
+  place: Place,
+  found: BigIntStats,
+  beside: boolean,
+  disk: Disk,
+): Promise<FoundSkill> {
+  const servers = beside ? await disk.stat(join(place.root, SERVERS_FILE)) : undefined;
   const stats = servers === undefined ? [found] : [found, servers];
   return {
-    path,
-    root,
-    file,
     size: Number(found.size),
     stamp: stats.map(fileStamp).join(' '),
     servers: servers !== undefined,
     changedAt: Math.max(...stats.map(({ ctimeMs }) => Number(ctimeMs))),
+    ...place,
   };
 }
 
+const SKILL_FILE = 'SKILL.md';
 /** Servers that a skill brings, beside its SKILL.md. */
 export const SERVERS_FILE = 'mcp.json';
 

@@ -5,7 +5,13 @@ import { basename, dirname, join } from 'node:path';
 import { isBelow, type Disk } from '@patchbay/files';
 import type { Problem } from '@patchbay/protocols';
 
-import { isSkillFile, SERVERS_FILE, statSkill, type FoundSkill } from './found-skill.ts';
+import {
+  isSkillFile,
+  plainSkill,
+  SERVERS_FILE,
+  statSkill,
+  type FoundSkill,
+} from './found-skill.ts';
 import { mapBounded, MAX_OPEN } from './map-bounded.ts';
 
 export interface ScanResult {
@@ -138,11 +144,13 @@ class Scan implements ScanResult {
     const { path, within } = waiting;
     try {
       const root = waiting.real ?? (await realpath(path));
-      const entries = await this.#options.disk.list(path);
+      const { disk, nested } = this.#options;
+      const plain = nested ? undefined : await plainSkill(path, root, disk);
+      if (plain !== undefined) return { root, folders: [], skill: plain, problems: [], ...waiting };
+      const entries = await disk.list(path);
       const problems: Problem[] = [];
       const skill = await this.#skillOf({ path, root }, entries, problems);
-      if (skill !== undefined && !this.#options.nested)
-        return { ...waiting, root, folders: [], skill, problems };
+      if (skill !== undefined && !nested) return { root, folders: [], skill, problems, ...waiting };
       const found = await this.#folders(path, entries, skill === undefined ? problems : []);
       const inSkill = skill !== undefined || within !== undefined;
       const folders = found
@@ -152,7 +160,7 @@ class Scan implements ScanResult {
           ...(own ? { real: join(root, name) } : {}),
           ...(inSkill ? { within: GROUPS.has(name) ? 'group' : 'skill' } : {}),
         }));
-      return { ...waiting, root, folders, skill, problems };
+      return { root, folders, skill, problems, ...waiting };
     } catch (error) {
       const said = error instanceof Error ? error.message : String(error);
       this.problems.push(this.#problem('unreadable', `${path} cannot be read: ${said}`, path));

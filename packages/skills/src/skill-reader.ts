@@ -62,7 +62,9 @@ export class SkillReader {
   ): Promise<KnownSkill> {
     const settled = before !== undefined && before.readAt - found.changedAt > STAMP_STEP_MS;
     if (settled && before.found.stamp === found.stamp && before.root.folder === root.folder)
-      return before.found.path === found.path ? { ...before, root } : { ...before, root, found };
+      return before.root === root && before.found.path === found.path
+        ? before
+        : { found, root, entry: before.entry, problems: before.problems, readAt: before.readAt };
     const readAt = Date.now();
     const failed = (problem: Problem): KnownSkill => ({
       found,
@@ -117,13 +119,14 @@ export class SkillReader {
     bytes: Uint8Array,
     more: Pick<DocumentOptions, 'partial' | 'digest' | 'mcpJson'>,
   ): ReadDocument {
-    const where = {
+    return readSkillDocument(bytes, {
       file: found.file,
       folder: basename(found.path),
       base: found.root,
       origin: root.origin ?? found.path,
-    };
-    return readSkillDocument(bytes, { ...this.#options, ...where, ...more });
+      ...this.#options,
+      ...more,
+    });
   }
 }
 
