@@ -1,5 +1,5 @@
 import type { BigIntStats } from 'node:fs';
-import { join } from 'node:path';
+import { sep } from 'node:path';
 
 import { fileStamp, type Disk } from '@patchbay/files';
 
@@ -30,7 +30,12 @@ export async function statSkill(
   disk: Disk,
 ): Promise<FoundSkill | undefined> {
   const found = await disk.stat(place.file);
-  return found?.isFile() === true ? skillAt(place, found, beside, disk) : undefined;
+  if (found?.isFile() !== true) return undefined;
+  return skillAt(
+    place,
+    found,
+    beside ? await disk.stat(inFolder(place.root, SERVERS_FILE)) : undefined,
+  );
 }
 
 /**
@@ -43,29 +48,35 @@ export async function plainSkill(
   root: string,
   disk: Disk,
 ): Promise<FoundSkill | undefined> {
-  const file = join(path, SKILL_FILE);
-  const found = await disk.lstat(file);
-  if (found?.isFile() !== true) return undefined;
-  if ((await disk.lstat(join(path, SKILL_FILE.toLowerCase()))) !== undefined) return undefined;
-  return skillAt({ path, root, file }, found, true, disk);
+  const file = inFolder(path, SKILL_FILE);
+  const looked = disk.lstats([
+    file,
+    inFolder(path, SKILL_FILE.toLowerCase()),
+    inFolder(root, SERVERS_FILE),
+  ]);
+  const [found, alike, beside] = looked instanceof Promise ? await looked : looked;
+  if (found?.isFile() !== true || alike !== undefined || beside?.isSymbolicLink() === true)
+    return undefined;
+  return skillAt({ path, root, file }, found, beside);
 }
 
-async function skillAt(
-  place: Place,
-  found: BigIntStats,
-  beside: boolean,
-  disk: Disk,
-): Promise<FoundSkill> {
-  const servers = beside ? await disk.stat(join(place.root, SERVERS_FILE)) : undefined;
-  const stats = servers === undefined ? [found] : [found, servers];
+function skillAt(place: Place, found: BigIntStats, servers: BigIntStats | undefined): FoundSkill {
+  const { path, root, file } = place;
+  const stamp = fileStamp(found);
   return {
+    path,
+    root,
+    file,
     size: Number(found.size),
-    stamp: stats.map(fileStamp).join(' '),
+    stamp: servers === undefined ? stamp : `${stamp} ${fileStamp(servers)}`,
     servers: servers !== undefined,
-    changedAt: Math.max(...stats.map(({ ctimeMs }) => Number(ctimeMs))),
-    ...place,
+    changedAt: Math.max(Number(found.ctimeMs), Number(servers?.ctimeMs ?? 0)),
   };
 }
+
+/** As `join` with one name, for the path of a folder that is absolute and resolved: `join` looks at each of its characters. */
+export const inFolder = (folder: string, name: string): string =>
+  folder.endsWith(sep) ? folder + name : folder + sep + name;
 
 const SKILL_FILE = 'SKILL.md';
 /** Servers that a skill brings, beside its SKILL.md. */

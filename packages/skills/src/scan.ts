@@ -1,11 +1,12 @@
 import type { Dirent } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname } from 'node:path';
 
 import { isBelow, type Disk } from '@patchbay/files';
 import type { Problem } from '@patchbay/protocols';
 
 import {
+  inFolder,
   isSkillFile,
   plainSkill,
   SERVERS_FILE,
@@ -156,8 +157,8 @@ class Scan implements ScanResult {
       const folders = found
         .filter(({ name }) => !inSkill || !MATERIAL.test(name))
         .map(({ name, own }): Waiting => ({
-          path: join(path, name),
-          ...(own ? { real: join(root, name) } : {}),
+          path: inFolder(path, name),
+          ...(own ? { real: inFolder(root, name) } : {}),
           ...(inSkill ? { within: GROUPS.has(name) ? 'group' : 'skill' } : {}),
         }));
       return { root, folders, skill, problems, ...waiting };
@@ -179,11 +180,11 @@ class Scan implements ScanResult {
       files.find(({ name }) => name === 'SKILL.md') ??
       files.toSorted((a, b) => compare(a.name, b.name))[0];
     if (entry === undefined) return undefined;
-    const file = join(path, entry.name);
+    const file = inFolder(path, entry.name);
     const link = entry.isSymbolicLink();
     if (link) this.links.push(file);
     // A linked SKILL.md brings its own folder along; one that is not called so might bring anything, a home folder say.
-    const real = link ? await realpath(file).catch(none) : join(root, entry.name);
+    const real = link ? await realpath(file).catch(none) : inFolder(root, entry.name);
     if (real !== undefined && !isSkillFile(basename(real))) {
       const message = `${file} is a link to ${basename(real)}, which is no SKILL.md, and was left out. Link the folder instead.`;
       problems.push(this.#problem('link-refused', message, file));
@@ -218,9 +219,9 @@ class Scan implements ScanResult {
       .toSorted((a, b) => compare(a.name, b.name));
     const own = sorted.filter((entry) => entry.isDirectory()).map(({ name }) => name);
     const links = sorted.filter((entry) => entry.isSymbolicLink()).map(({ name }) => name);
-    const kinds = await Promise.all(links.map((name) => kindOf(join(path, name))));
+    const kinds = await Promise.all(links.map((name) => kindOf(inFolder(path, name))));
     for (const [i, name] of links.entries()) {
-      const link = join(path, name);
+      const link = inFolder(path, name);
       this.links.push(link);
       if (kinds[i] === 'nothing') {
         const message = `${link} leads nowhere. Mend or remove the link.`;
