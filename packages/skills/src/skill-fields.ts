@@ -22,7 +22,7 @@ export function nameOf(data: FrontmatterData, folder: string, warn: Warn): strin
     );
     return folder;
   }
-  if (Array.from(name).length > MAX_NAME)
+  if (isLonger(name, MAX_NAME))
     warn('name-too-long', `has a name of more than ${MAX_NAME} characters. Shorten it`);
   if (!NAME.test(name))
     warn(
@@ -38,11 +38,15 @@ export function nameOf(data: FrontmatterData, folder: string, warn: Warn): strin
   return name;
 }
 
+/** In characters, of which none has less than one unit. */
+const isLonger = (text: string, most: number): boolean =>
+  text.length > most && Array.from(text).length > most;
+
 /** Its description; without one the first paragraph. */
 export function descriptionOf(data: FrontmatterData, body: string, warn: Warn): string | undefined {
   const description = textField(data, 'description');
   if (description !== undefined) {
-    if (Array.from(description).length > MAX_DESCRIPTION) {
+    if (isLonger(description, MAX_DESCRIPTION)) {
       warn(
         'description-too-long',
         `has a description of more than ${MAX_DESCRIPTION} characters. Shorten it`,
