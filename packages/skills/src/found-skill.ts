@@ -38,29 +38,12 @@ export async function statSkill(
   );
 }
 
-/**
- * The skill of a folder that has an ordinary file SKILL.md, found without a list of what is in it: most folders of skills
- * are that, and a list takes longer than all else. `undefined`: only a list tells what is there. That is so also where the
- * file system takes names in any case for the same, because then the file may be called otherwise.
- */
-export async function plainSkill(
-  path: string,
-  root: string,
-  disk: Disk,
-): Promise<FoundSkill | undefined> {
-  const file = inFolder(path, SKILL_FILE);
-  const looked = disk.lstats([
-    file,
-    inFolder(path, SKILL_FILE.toLowerCase()),
-    inFolder(root, SERVERS_FILE),
-  ]);
-  const [found, alike, beside] = looked instanceof Promise ? await looked : looked;
-  if (found?.isFile() !== true || alike !== undefined || beside?.isSymbolicLink() === true)
-    return undefined;
-  return skillAt({ path, root, file }, found, beside);
-}
-
-function skillAt(place: Place, found: BigIntStats, servers: BigIntStats | undefined): FoundSkill {
+/** The skill at a place, of what was seen there: its SKILL.md, and the mcp.json beside it. */
+export function skillAt(
+  place: Place,
+  found: BigIntStats,
+  servers: BigIntStats | undefined,
+): FoundSkill {
   const { path, root, file } = place;
   const stamp = fileStamp(found);
   return {
@@ -78,7 +61,8 @@ function skillAt(place: Place, found: BigIntStats, servers: BigIntStats | undefi
 export const inFolder = (folder: string, name: string): string =>
   folder.endsWith(sep) ? folder + name : folder + sep + name;
 
-const SKILL_FILE = 'SKILL.md';
+/** As the specification writes it. */
+export const SKILL_FILE = 'SKILL.md';
 /** Servers that a skill brings, beside its SKILL.md. */
 export const SERVERS_FILE = 'mcp.json';
 

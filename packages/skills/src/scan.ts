@@ -8,8 +8,9 @@ import type { Problem } from '@patchbay/protocols';
 import {
   inFolder,
   isSkillFile,
-  plainSkill,
   SERVERS_FILE,
+  SKILL_FILE,
+  skillAt,
   statSkill,
   type FoundSkill,
 } from './found-skill.ts';
@@ -80,9 +81,12 @@ class Scan implements ScanResult {
   /** Real folders. */
   readonly #seen = new Set<string>();
   #top = '';
+  /** Every folder is listed: in each there may be other skills, or its names in any case are the same. */
+  #listed: boolean;
 
   constructor(options: ScanOptions) {
     this.#options = options;
+    this.#listed = options.nested;
   }
 
   async run(folder: string): Promise<void> {
@@ -146,7 +150,7 @@ class Scan implements ScanResult {
     try {
       const root = waiting.real ?? (await realpath(path));
       const { disk, nested } = this.#options;
-      const plain = nested ? undefined : await plainSkill(path, root, disk);
+      const plain = this.#listed ? undefined : await this.#plainSkill(path, root);
       if (plain !== undefined) return { root, folders: [], skill: plain, problems: [], ...waiting };
       const entries = await disk.list(path);
       const problems: Problem[] = [];
@@ -169,6 +173,25 @@ class Scan implements ScanResult {
     }
   }
 
+  /**
+   * The skill of a folder that has an ordinary file SKILL.md, without a list of what is in it: most folders of skills are
+   * that, and a list takes longer than all else. `undefined`: only a list tells. So it is where names in any case are
+   * the same, because then the file may be called otherwise.
+   */
+  async #plainSkill(path: string, root: string): Promise<FoundSkill | undefined> {
+    const file = inFolder(path, SKILL_FILE);
+    const looked = this.#options.disk.lstats([
+      file,
+      inFolder(path, SKILL_FILE.toLowerCase()),
+      inFolder(root, SERVERS_FILE),
+    ]);
+    const [found, alike, beside] = looked instanceof Promise ? await looked : looked;
+    if (alike !== undefined && found !== undefined) this.#listed = true;
+    if (alike !== undefined || found?.isFile() !== true || beside?.isSymbolicLink() === true)
+      return undefined;
+    return skillAt({ path, root, file }, found, beside);
+  }
+
   /** SKILL.md in any case, the exact one first. */
   async #skillOf(
     { path, root }: { readonly path: string; readonly root: string },
@@ -177,7 +200,7 @@ class Scan implements ScanResult {
   ): Promise<FoundSkill | undefined> {
     const files = entries.filter((entry) => isSkillFile(entry.name));
     const entry =
-      files.find(({ name }) => name === 'SKILL.md') ??
+      files.find(({ name }) => name === SKILL_FILE) ??
       files.toSorted((a, b) => compare(a.name, b.name))[0];
     if (entry === undefined) return undefined;
     const file = inFolder(path, entry.name);
@@ -201,7 +224,7 @@ class Scan implements ScanResult {
       );
       return undefined;
     }
-    if (entry.name !== 'SKILL.md') {
+    if (entry.name !== SKILL_FILE) {
       const message = `${file} should be called SKILL.md: other programs do not find it. Rename it.`;
       problems.push(this.#problem('file-name-case', message, file));
     }

@@ -60,8 +60,7 @@ export class SkillReader {
     before: KnownSkill | undefined,
     disk: Disk,
   ): KnownSkill | Promise<KnownSkill> {
-    const settled = before !== undefined && before.readAt - found.changedAt > STAMP_STEP_MS;
-    if (settled && before.found.stamp === found.stamp && before.root.folder === root.folder)
+    if (before !== undefined && isSame(before, found, root))
       return before.root === root && before.found.path === found.path
         ? before
         : { found, root, entry: before.entry, problems: before.problems, readAt: before.readAt };
@@ -141,6 +140,16 @@ export class SkillReader {
       ...more,
     });
   }
+}
+
+/** Whether it is the file that was read before, in the same place, and has not changed since. */
+function isSame(before: KnownSkill, found: FoundSkill, { folder }: SkillRoot): boolean {
+  return (
+    before.found.stamp === found.stamp &&
+    before.found.root === found.root &&
+    before.root.folder === folder &&
+    before.readAt - found.changedAt > STAMP_STEP_MS
+  );
 }
 
 function sameAs(before: SkillEntry | undefined, now: SkillEntry): SkillEntry {
