@@ -37,7 +37,6 @@ const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 /** To open a file, to read it and to close it. */
 const CALLS_OF_READ = 3;
 const STAT = { bigint: true, throwIfNoEntry: false } as const;
-type Stats = BigIntStats | undefined;
 
 const pooled = {
   readdir: promisify(readdir),
@@ -76,7 +75,7 @@ export class Disk {
   }
 
   /** What is at a path, behind links; `undefined` if there is nothing that can be seen. */
-  stat(path: string): Stats | Promise<Stats> {
+  stat(path: string): BigIntStats | undefined | Promise<BigIntStats | undefined> {
     return this.#call(
       1,
       () => statNow(path),
@@ -85,7 +84,9 @@ export class Disk {
   }
 
   /** What is at each of these paths itself, which may be a link; `undefined` where there is nothing that can be seen. */
-  lstats(paths: readonly string[]): readonly Stats[] | Promise<readonly Stats[]> {
+  lstats(
+    paths: readonly string[],
+  ): readonly (BigIntStats | undefined)[] | Promise<readonly (BigIntStats | undefined)[]> {
     return this.#call(
       paths.length,
       () => paths.map(lstatNow),
@@ -104,12 +105,12 @@ export class Disk {
   ): Promise<{ readonly bytes: Buffer; readonly complete: boolean }> {
     // One byte more than there should be: that it does not come says that the file ends.
     const most = Math.min(atLeast, size) + 1;
-    const read = this.#call(
+    const head = this.#call(
       CALLS_OF_READ,
       () => readNow(path, most, size),
       () => readLater(path, most, size),
     );
-    const bytes = read instanceof Promise ? await read : read;
+    const bytes = head instanceof Promise ? await head : head;
     if (bytes.length > size && size < atLeast) return this.head(path, atLeast);
     return {
       bytes: bytes.length > atLeast ? bytes.subarray(0, atLeast) : bytes,
@@ -120,7 +121,7 @@ export class Disk {
   /** `calls`: of the system, that it is made of. */
   #call<T>(calls: number, now: () => T, later: () => Promise<T>): T | Promise<T> {
     if (this.#pooled > 0) {
-      this.#pooled--;
+      this.#pooled -= calls;
       return later();
     }
     const begin = performance.now();
@@ -148,7 +149,7 @@ export class Disk {
 
 const nothing = (): undefined => undefined;
 
-function statNow(path: string): Stats {
+function statNow(path: string): BigIntStats | undefined {
   try {
     return statSync(path, STAT);
   } catch {
@@ -156,7 +157,7 @@ function statNow(path: string): Stats {
   }
 }
 
-function lstatNow(path: string): Stats {
+function lstatNow(path: string): BigIntStats | undefined {
   try {
     return lstatSync(path, STAT);
   } catch {
