@@ -2,6 +2,8 @@ import {
   close,
   closeSync,
   constants,
+  lstat,
+  lstatSync,
   open,
   openSync,
   read,
@@ -32,8 +34,13 @@ const FIRST_CALLS = 1;
 /** A named pipe without a writer does not hold up who opens it. */
 const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
+/** To open a file, to read it and to close it. */
+const CALLS_OF_READ = 3;
+const STAT = { bigint: true, throwIfNoEntry: false } as const;
+
 const pooled = {
   readdir: promisify(readdir),
+  lstat: promisify(lstat),
   stat: promisify(stat),
   open: promisify(open),
   read: promisify(read),
@@ -61,21 +68,30 @@ export class Disk {
   /** What is in a folder. */
   list(folder: string): Dirent[] | Promise<Dirent[]> {
     return this.#call(
+      1,
       () => readdirSync(folder, { withFileTypes: true }),
       () => pooled.readdir(folder, { withFileTypes: true }),
     );
   }
 
   /** What is at a path, behind links; `undefined` if there is nothing that can be seen. */
-  async stat(path: string): Promise<BigIntStats | undefined> {
-    try {
-      return await this.#call(
-        () => statSync(path, { bigint: true, throwIfNoEntry: false }),
-        () => pooled.stat(path, { bigint: true }),
-      );
-    } catch {
-      return undefined;
-    }
+  stat(path: string): BigIntStats | undefined | Promise<BigIntStats | undefined> {
+    return this.#call(
+      1,
+      () => statNow(path),
+      () => pooled.stat(path, STAT).catch(nothing),
+    );
+  }
+
+  /** What is at each of these paths itself, which may be a link; `undefined` where there is nothing that can be seen. */
+  lstats(
+    paths: readonly string[],
+  ): readonly (BigIntStats | undefined)[] | Promise<readonly (BigIntStats | undefined)[]> {
+    return this.#call(
+      paths.length,
+      () => paths.map(lstatNow),
+      () => Promise.all(paths.map((path) => pooled.lstat(path, STAT).catch(nothing))),
+    );
   }
 
   /**
@@ -87,48 +103,36 @@ export class Disk {
     atLeast: number,
     size: number = atLeast,
   ): Promise<{ readonly bytes: Buffer; readonly complete: boolean }> {
-    const file = await this.#call(
-      () => openSync(path, FLAGS),
-      () => pooled.open(path, FLAGS),
+    // One byte more than there should be: that it does not come says that the file ends.
+    const most = Math.min(atLeast, size) + 1;
+    const head = this.#call(
+      CALLS_OF_READ,
+      () => readNow(path, most, size),
+      () => readLater(path, most, size),
     );
-    try {
-      // One byte more than there should be: that it does not come says that the file ends.
-      const buffer = Buffer.allocUnsafe(Math.min(atLeast, size) + 1);
-      let length = 0;
-      while (length < buffer.length) {
-        const left = buffer.length - length;
-        const at = length;
-        const bytesRead = await this.#call(
-          () => readSync(file, buffer, at, left, at),
-          async () => (await pooled.read(file, buffer, at, left, at)).bytesRead,
-        );
-        length += bytesRead;
-        if (bytesRead === 0 || (bytesRead < left && length >= size)) break;
-      }
-      if (length > size && size < atLeast) return await this.head(path, atLeast);
-      return { bytes: buffer.subarray(0, Math.min(length, atLeast)), complete: length <= atLeast };
-    } finally {
-      await this.#call(
-        () => closeSync(file),
-        () => pooled.close(file),
-      );
-    }
+    const bytes = head instanceof Promise ? await head : head;
+    if (bytes.length > size && size < atLeast) return this.head(path, atLeast);
+    return {
+      bytes: bytes.length > atLeast ? bytes.subarray(0, atLeast) : bytes,
+      complete: bytes.length <= atLeast,
+    };
   }
 
-  #call<T>(now: () => T, later: () => Promise<T>): T | Promise<T> {
+  /** `calls`: of the system, that it is made of. */
+  #call<T>(calls: number, now: () => T, later: () => Promise<T>): T | Promise<T> {
     if (this.#pooled > 0) {
-      this.#pooled--;
+      this.#pooled -= calls;
       return later();
     }
     const begin = performance.now();
     if (this.#pause !== undefined || begin - this.#began > SLICE_MS) {
       this.#pause ??= this.#nextSlice();
-      return this.#pause.then(() => this.#call(now, later));
+      return this.#pause.then(() => this.#call(calls, now, later));
     }
     try {
       return now();
     } finally {
-      this.#calls++;
+      this.#calls += calls;
       this.#spent += performance.now() - begin;
     }
   }
@@ -140,5 +144,56 @@ export class Disk {
     this.#began = performance.now();
     this.#calls = 0;
     this.#spent = 0;
+  }
+}
+
+const nothing = (): undefined => undefined;
+
+function statNow(path: string): BigIntStats | undefined {
+  try {
+    return statSync(path, STAT);
+  } catch {
+    return undefined;
+  }
+}
+
+function lstatNow(path: string): BigIntStats | undefined {
+  try {
+    return lstatSync(path, STAT);
+  } catch {
+    return undefined;
+  }
+}
+
+/** At most `most` bytes from the begin; what is not there although the file has `size` bytes may still come. */
+function readNow(path: string, most: number, size: number): Buffer {
+  const file = openSync(path, FLAGS);
+  try {
+    const buffer = Buffer.allocUnsafe(most);
+    let length = 0;
+    let got;
+    do {
+      got = readSync(file, buffer, length, most - length, length);
+      length += got;
+    } while (got > 0 && length < Math.min(most, size));
+    return buffer.subarray(0, length);
+  } finally {
+    closeSync(file);
+  }
+}
+
+async function readLater(path: string, most: number, size: number): Promise<Buffer> {
+  const file = await pooled.open(path, FLAGS);
+  try {
+    const buffer = Buffer.allocUnsafe(most);
+    let length = 0;
+    let got;
+    do {
+      ({ bytesRead: got } = await pooled.read(file, buffer, length, most - length, length));
+      length += got;
+    } while (got > 0 && length < Math.min(most, size));
+    return buffer.subarray(0, length);
+  } finally {
+    await pooled.close(file);
   }
 }

@@ -30,14 +30,14 @@ export interface Fenced {
 }
 
 const FENCE = /^---[ \t]*$/;
-const CLOSING = /^(?:---|\.\.\.)[ \t]*$/;
+const CLOSING = /\n(?:---|\.\.\.)[ \t]*(?=\n|$)/;
 
 /**
  * Splits a document into frontmatter and body by lines: a fence is a line, never a part of one. Line ends are
  * normalised. Text before the fence (blank lines, comments) and a code fence around the document are forgiven.
  */
 export function splitFences(source: string, note: Note): Fenced {
-  let text = source.replaceAll(/\r\n?/g, '\n');
+  let text = source.includes('\r') ? source.replaceAll(/\r\n?/g, '\n') : source;
   let skipped = 0;
   const lead = /^(?:[ \t]*\n|[ \t]*<!--[\s\S]*?-->[ \t]*\n)+/.exec(text)?.[0];
   if (lead !== undefined && /^[ \t]*---/.test(text.slice(lead.length))) {
@@ -51,37 +51,40 @@ export function splitFences(source: string, note: Note): Fenced {
     text = wrapped;
     skipped += 1;
   }
-  const lines = text.split('\n');
   const begin = skipped + 1;
   const whole: Fenced = { head: undefined, headLine: begin, body: text, bodyLine: begin };
-  const first = lines[0]?.trimStart() ?? '';
+  const afterFirst = text.indexOf('\n');
+  const first = (afterFirst < 0 ? text : text.slice(0, afterFirst)).trimStart();
   // `---js`: never an engine, never run.
   if (/^---[ \t]*[A-Za-z]/.test(first)) {
     note('frontmatter-language', skipped + 1, first.slice(3).trim());
     return whole;
   }
-  if (!FENCE.test(first)) return whole;
-  const end = lines.findIndex((line, i) => i > 0 && CLOSING.test(line));
-  if (end > 0) return cut(lines, end, end + 1, skipped);
+  if (!FENCE.test(first) || afterFirst < 0) return whole;
+  const rest = text.slice(afterFirst);
+  const closing = CLOSING.exec(rest);
+  if (closing !== null) {
+    const head = rest.slice(1, closing.index).split('\n');
+    const lines = closing.index === 0 ? 0 : head.length;
+    return {
+      // Put together anew: as a part of the file's text it would keep all of it in memory.
+      head: head.join('\n'),
+      headLine: begin + 1,
+      body: rest.slice(closing.index + closing[0].length + 1),
+      bodyLine: begin + lines + 2,
+    };
+  }
   // Without a closing fence the block ends at the first line that cannot belong to a mapping.
+  const lines = text.split('\n');
   let last = 1;
   while (last < lines.length && (isEntry(lines[last]!) || /^[ \t]+\S/.test(lines[last]!))) last++;
   if (last === 1) return whole;
   note('unclosed-frontmatter', skipped + 1);
-  return cut(lines, last, last, skipped);
-}
-
-function cut(
-  lines: readonly string[],
-  headEnd: number,
-  bodyStart: number,
-  skipped: number,
-): Fenced {
   return {
-    head: lines.slice(1, headEnd).join('\n'),
-    headLine: skipped + 2,
-    body: lines.slice(bodyStart).join('\n'),
-    bodyLine: skipped + bodyStart + 1,
+    head: lines.slice(1, last).join('\n'),
+    headLine: begin + 1,
+    body: lines.slice(last).join('\n'),
+    bodyLine: begin + last,
   };
 }
 

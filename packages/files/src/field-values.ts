@@ -5,9 +5,10 @@ import type { FrontmatterData, FrontmatterValue } from './yaml-entries.ts';
  * The exact name first.
  */
 export function field(data: FrontmatterData, name: string): FrontmatterValue | undefined {
-  if (data[name] !== undefined) return data[name];
-  const key = Object.keys(data).find((known) => areAlike(known, name));
-  return key === undefined ? undefined : data[key];
+  const exact = data[name];
+  if (exact !== undefined) return exact;
+  for (const known of Object.keys(data)) if (areAlike(known, name)) return data[known];
+  return undefined;
 }
 
 /** A field as text; a list is joined by spaces. `undefined` for a map, for nothing and for blank text. */

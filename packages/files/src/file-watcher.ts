@@ -313,5 +313,5 @@ function difference(
 
 /** Differs once a file was changed or replaced, as far as its file system can tell. Of `stat` with `bigint: true`. */
 export function fileStamp({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
-  return [dev, ino, size, mtimeNs, ctimeNs].join(':');
+  return `${dev}:${ino}:${size}:${mtimeNs}:${ctimeNs}`;
 }

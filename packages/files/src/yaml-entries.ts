@@ -1,4 +1,4 @@
-import { FAILSAFE_SCHEMA, load } from 'js-yaml';
+import { EVENT_ID, FAILSAFE_SCHEMA, getScalarValue, load, parseEvents, type Event } from 'js-yaml';
 
 import type { Note } from './fence.ts';
 
@@ -21,7 +21,7 @@ export function readYaml(head: string, headLine: number, note: Note): Frontmatte
     const line = headLine + lineOf(error);
     if (isDuplicate(error)) {
       try {
-        const data = parse(head, { json: true });
+        const data = loadMap(head, { json: true });
         note('duplicate-key', line);
         return data;
       } catch {
@@ -33,7 +33,44 @@ export function readYaml(head: string, headLine: number, note: Note): Frontmatte
   }
 }
 
-function parse(text: string, more: { readonly json?: boolean } = {}): FrontmatterData {
+/** The parser reads; what it read is put together here, because `load` takes as long for that as for the reading. */
+function parse(text: string): FrontmatterData {
+  return composed(parseEvents(text, { maxDepth: OPTIONS.maxDepth }), text) ?? loadMap(text);
+}
+
+/** One map, of maps, lists and text alone. `undefined`: there is more to it, and `load` has to say what it means. */
+function composed(events: readonly Event[], text: string): FrontmatterData | undefined {
+  let at = 1;
+  let simple = true;
+  const next = (): FrontmatterValue => {
+    const event = events[at++]!;
+    if (!('tagStart' in event) || event.tagStart >= 0 || event.anchorStart >= 0) simple = false;
+    if (event.type === EVENT_ID.SCALAR) return getScalarValue(text, event);
+    if (event.type === EVENT_ID.SEQUENCE) {
+      const list: FrontmatterValue[] = [];
+      while (events[at]!.type !== EVENT_ID.POP) list.push(next());
+      at++;
+      return list;
+    }
+    const map = empty();
+    if (event.type !== EVENT_ID.MAPPING) return map;
+    while (events[at]!.type !== EVENT_ID.POP) {
+      const key = next();
+      const value = next();
+      if (typeof key !== 'string' || key in map) simple = false;
+      else map[key] = value;
+    }
+    at++;
+    return map;
+  };
+  if (events.length === 0) return undefined;
+  const value = next();
+  // Behind it comes the end of the document, and no other one.
+  if (!simple || at !== events.length - 1) return undefined;
+  return typeof value === 'object' && !Array.isArray(value) ? value : undefined;
+}
+
+function loadMap(text: string, more: { readonly json?: boolean } = {}): FrontmatterData {
   const value: unknown = load(text, { ...OPTIONS, ...more });
   if (!isMap(value)) throw new TypeError('not a mapping');
   return plain(value);

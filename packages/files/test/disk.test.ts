@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -42,6 +42,27 @@ describe.each([
     expect((await disk.stat(join(folder, 'some.md')))?.size).toBe(4n);
     for (const path of ['none', 'some.md/below', 'no\0path'])
       expect(await disk.stat(join(folder, path))).toBeUndefined();
+  });
+
+  it('tells what is at paths themselves, in their order, and where there is nothing', async () => {
+    const [file, link, broken] = ['own.md', `link-${slow}`, `broken-${slow}`].map((name) =>
+      join(folder, name),
+    );
+    await writeFile(file!, 'own');
+    await symlink('own.md', link!);
+    await symlink('nowhere', broken!);
+    const none = join(folder, 'none');
+    const found = await disk.lstats([link!, none, file!, broken!, `${file}/below`]);
+    expect(found.map((one) => one?.isSymbolicLink())).toEqual([
+      true,
+      undefined,
+      false,
+      true,
+      undefined,
+    ]);
+    expect(found[2]?.size).toBe(3n);
+    expect((await disk.stat(link!))?.size).toBe(3n);
+    expect(await disk.stat(broken!)).toBeUndefined();
   });
 
   it.skipIf(process.platform === 'win32')('does not wait for who writes to a pipe', async () => {

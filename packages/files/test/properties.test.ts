@@ -4,6 +4,7 @@ import { join } from 'node:path';
 
 import { listField, readConfined, readFrontmatter, textField } from '@patchbay/files';
 import fc from 'fast-check';
+import { FAILSAFE_SCHEMA, load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 /** Printed, so that a run can be repeated: `SEED=… vitest run`. */
@@ -95,6 +96,61 @@ describe('the frontmatter reader', () => {
         expect(file.body).toBe(after);
       }),
       runs(1_000),
+    );
+  });
+
+  it('reads as js-yaml loads it, and says that it is no YAML where js-yaml does', () => {
+    const word = fc.constantFrom('a', 'b', 'long text', '__proto__', 'true', '1', '~', '<<', '');
+    const sign = fc.constantFrom(
+      ': ',
+      ':',
+      '\n',
+      '\n  ',
+      '\n    ',
+      '\n- ',
+      '\n  - ',
+      ', ',
+      ' #c',
+      '? ',
+      '| ',
+      '|-',
+      '>',
+      '"',
+      '[',
+      ']',
+      '{',
+      '}',
+      '&a ',
+      '*a',
+      '! ',
+      '!!str ',
+      '!!map ',
+      '!x ',
+      '\n--- ',
+      '%YAML 1.2\n',
+      "'",
+    );
+    const token = fc.oneof({ weight: 3, arbitrary: word }, { weight: 4, arbitrary: sign });
+    const some = fc.array(token, { maxLength: 14 }).map((tokens) => tokens.join(''));
+    fc.assert(
+      fc.property(some, (tail) => {
+        const head = `k: v\n${tail}`;
+        // A line that is a fence would end the frontmatter before its time.
+        fc.pre(!/^(?:---|\.\.\.)[ \t]*$/m.test(head));
+        const file = readFrontmatter(`---\n${head}\n---\n`, options);
+        if ('refused' in file) throw new Error(file.refused.code);
+        let loaded: unknown;
+        try {
+          loaded = load(head, { schema: FAILSAFE_SCHEMA, maxAliases: 0, maxDepth: 20 });
+        } catch {
+          const codes = file.problems.map(({ code }) => code);
+          expect(codes.some((c) => c === 'invalid-yaml' || c === 'duplicate-key')).toBe(true);
+          return;
+        }
+        expect(file.problems).toEqual([]);
+        expect(JSON.stringify(file.data)).toBe(JSON.stringify(loaded));
+      }),
+      runs(5_000),
     );
   });
 

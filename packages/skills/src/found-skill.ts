@@ -1,4 +1,5 @@
-import { join } from 'node:path';
+import type { BigIntStats } from 'node:fs';
+import { sep } from 'node:path';
 
 import { fileStamp, type Disk } from '@patchbay/files';
 
@@ -20,27 +21,48 @@ export interface FoundSkill {
   readonly changedAt: number;
 }
 
+type Place = Pick<FoundSkill, 'path' | 'root' | 'file'>;
+
 /** What is at the place of a skill now; `beside`: an mcp.json may be too. `undefined` if its SKILL.md is no file. */
 export async function statSkill(
-  { path, root, file }: Pick<FoundSkill, 'path' | 'root' | 'file'>,
+  place: Place,
   beside: boolean,
   disk: Disk,
 ): Promise<FoundSkill | undefined> {
-  const found = await disk.stat(file);
+  const found = await disk.stat(place.file);
   if (found?.isFile() !== true) return undefined;
-  const servers = beside ? await disk.stat(join(root, SERVERS_FILE)) : undefined;
-  const stats = servers === undefined ? [found] : [found, servers];
+  return skillAt(
+    place,
+    found,
+    beside ? await disk.stat(inFolder(place.root, SERVERS_FILE)) : undefined,
+  );
+}
+
+/** The skill at a place, of what was seen there: its SKILL.md, and the mcp.json beside it. */
+export function skillAt(
+  place: Place,
+  found: BigIntStats,
+  servers: BigIntStats | undefined,
+): FoundSkill {
+  const { path, root, file } = place;
+  const stamp = fileStamp(found);
   return {
     path,
     root,
     file,
     size: Number(found.size),
-    stamp: stats.map(fileStamp).join(' '),
+    stamp: servers === undefined ? stamp : `${stamp} ${fileStamp(servers)}`,
     servers: servers !== undefined,
-    changedAt: Math.max(...stats.map(({ ctimeMs }) => Number(ctimeMs))),
+    changedAt: Math.max(Number(found.ctimeMs), Number(servers?.ctimeMs ?? 0)),
   };
 }
 
+/** As `join` with one name, for the path of a folder that is absolute and resolved: `join` looks at each of its characters. */
+export const inFolder = (folder: string, name: string): string =>
+  folder.endsWith(sep) ? folder + name : folder + sep + name;
+
+/** As the specification writes it. */
+export const SKILL_FILE = 'SKILL.md';
 /** Servers that a skill brings, beside its SKILL.md. */
 export const SERVERS_FILE = 'mcp.json';
 

@@ -5,12 +5,15 @@ export const MAX_OPEN = 32;
 export async function mapBounded<T, R>(
   items: readonly T[],
   limit: number,
-  make: (item: T) => Promise<R>,
+  make: (item: T) => R | Promise<R>,
 ): Promise<readonly R[]> {
   const made: R[] = [];
   let next = 0;
   const work = async (): Promise<void> => {
-    for (let at = next++; at < items.length; at = next++) made[at] = await make(items[at]!);
+    for (let at = next++; at < items.length; at = next++) {
+      const value = make(items[at]!);
+      made[at] = value instanceof Promise ? await value : value;
+    }
   };
   await Promise.all(Array.from({ length: Math.min(limit, items.length) }, work));
   return made;

@@ -1,11 +1,19 @@
 import type { Dirent } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname } from 'node:path';
 
 import { isBelow, type Disk } from '@patchbay/files';
 import type { Problem } from '@patchbay/protocols';
 
-import { isSkillFile, SERVERS_FILE, statSkill, type FoundSkill } from './found-skill.ts';
+import {
+  inFolder,
+  isSkillFile,
+  SERVERS_FILE,
+  SKILL_FILE,
+  skillAt,
+  statSkill,
+  type FoundSkill,
+} from './found-skill.ts';
 import { mapBounded, MAX_OPEN } from './map-bounded.ts';
 
 export interface ScanResult {
@@ -73,9 +81,12 @@ class Scan implements ScanResult {
   /** Real folders. */
   readonly #seen = new Set<string>();
   #top = '';
+  /** Every folder is listed: in each there may be other skills, or its names in any case are the same. */
+  #listed: boolean;
 
   constructor(options: ScanOptions) {
     this.#options = options;
+    this.#listed = options.nested;
   }
 
   async run(folder: string): Promise<void> {
@@ -138,26 +149,47 @@ class Scan implements ScanResult {
     const { path, within } = waiting;
     try {
       const root = waiting.real ?? (await realpath(path));
-      const entries = await this.#options.disk.list(path);
+      const { disk, nested } = this.#options;
+      const plain = this.#listed ? undefined : await this.#plainSkill(path, root);
+      if (plain !== undefined) return { root, folders: [], skill: plain, problems: [], ...waiting };
+      const entries = await disk.list(path);
       const problems: Problem[] = [];
       const skill = await this.#skillOf({ path, root }, entries, problems);
-      if (skill !== undefined && !this.#options.nested)
-        return { ...waiting, root, folders: [], skill, problems };
+      if (skill !== undefined && !nested) return { root, folders: [], skill, problems, ...waiting };
       const found = await this.#folders(path, entries, skill === undefined ? problems : []);
       const inSkill = skill !== undefined || within !== undefined;
       const folders = found
         .filter(({ name }) => !inSkill || !MATERIAL.test(name))
         .map(({ name, own }): Waiting => ({
-          path: join(path, name),
-          ...(own ? { real: join(root, name) } : {}),
+          path: inFolder(path, name),
+          ...(own ? { real: inFolder(root, name) } : {}),
           ...(inSkill ? { within: GROUPS.has(name) ? 'group' : 'skill' } : {}),
         }));
-      return { ...waiting, root, folders, skill, problems };
+      return { root, folders, skill, problems, ...waiting };
     } catch (error) {
       const said = error instanceof Error ? error.message : String(error);
       this.problems.push(this.#problem('unreadable', `${path} cannot be read: ${said}`, path));
       return undefined;
     }
+  }
+
+  /**
+   * The skill of a folder that has an ordinary file SKILL.md, without a list of what is in it: most folders of skills are
+   * that, and a list takes longer than all else. `undefined`: only a list tells. So it is where names in any case are
+   * the same, because then the file may be called otherwise.
+   */
+  async #plainSkill(path: string, root: string): Promise<FoundSkill | undefined> {
+    const file = inFolder(path, SKILL_FILE);
+    const looked = this.#options.disk.lstats([
+      file,
+      inFolder(path, SKILL_FILE.toLowerCase()),
+      inFolder(root, SERVERS_FILE),
+    ]);
+    const [found, alike, beside] = looked instanceof Promise ? await looked : looked;
+    if (alike !== undefined && found !== undefined) this.#listed = true;
+    if (alike !== undefined || found?.isFile() !== true || beside?.isSymbolicLink() === true)
+      return undefined;
+    return skillAt({ path, root, file }, found, beside);
   }
 
   /** SKILL.md in any case, the exact one first. */
@@ -168,14 +200,14 @@ class Scan implements ScanResult {
   ): Promise<FoundSkill | undefined> {
     const files = entries.filter((entry) => isSkillFile(entry.name));
     const entry =
-      files.find(({ name }) => name === 'SKILL.md') ??
+      files.find(({ name }) => name === SKILL_FILE) ??
       files.toSorted((a, b) => compare(a.name, b.name))[0];
     if (entry === undefined) return undefined;
-    const file = join(path, entry.name);
+    const file = inFolder(path, entry.name);
     const link = entry.isSymbolicLink();
     if (link) this.links.push(file);
     // A linked SKILL.md brings its own folder along; one that is not called so might bring anything, a home folder say.
-    const real = link ? await realpath(file).catch(none) : join(root, entry.name);
+    const real = link ? await realpath(file).catch(none) : inFolder(root, entry.name);
     if (real !== undefined && !isSkillFile(basename(real))) {
       const message = `${file} is a link to ${basename(real)}, which is no SKILL.md, and was left out. Link the folder instead.`;
       problems.push(this.#problem('link-refused', message, file));
@@ -192,7 +224,7 @@ class Scan implements ScanResult {
       );
       return undefined;
     }
-    if (entry.name !== 'SKILL.md') {
+    if (entry.name !== SKILL_FILE) {
       const message = `${file} should be called SKILL.md: other programs do not find it. Rename it.`;
       problems.push(this.#problem('file-name-case', message, file));
     }
@@ -210,9 +242,9 @@ class Scan implements ScanResult {
       .toSorted((a, b) => compare(a.name, b.name));
     const own = sorted.filter((entry) => entry.isDirectory()).map(({ name }) => name);
     const links = sorted.filter((entry) => entry.isSymbolicLink()).map(({ name }) => name);
-    const kinds = await Promise.all(links.map((name) => kindOf(join(path, name))));
+    const kinds = await Promise.all(links.map((name) => kindOf(inFolder(path, name))));
     for (const [i, name] of links.entries()) {
-      const link = join(path, name);
+      const link = inFolder(path, name);
       this.links.push(link);
       if (kinds[i] === 'nothing') {
         const message = `${link} leads nowhere. Mend or remove the link.`;

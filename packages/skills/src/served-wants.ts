@@ -3,7 +3,7 @@ import { sha256Hex, type EmbeddedServer, type SkillEntry } from '@patchbay/proto
 
 import { clip, oneLine } from './catalogue.ts';
 import { isAlwaysActive, toolLists, whenToUseOf } from './skill-fields.ts';
-import { readServers } from './skill-servers.ts';
+import { readServers, serverFields } from './skill-servers.ts';
 
 /** What a skill asks for beyond being read. */
 export interface Asked {
@@ -51,9 +51,9 @@ function askedByServer(source: string, entry: SkillEntry): Asked {
   const data = textsIn(entry.frontmatter);
   const quiet = () => undefined;
   const alwaysActive = isAlwaysActive(data, true, quiet);
-  const { preApprovedTools = [], disallowedTools = [], embeddedTools } = toolLists(data);
+  const { preApprovedTools = [], disallowedTools = [], embeddedTools } = toolLists(data, quiet);
   const whenToUse = whenToUseOf(data);
-  const servers = readServers(data, {}, quiet);
+  const servers = readServers(serverFields(data), {}, quiet);
   const wants = [
     ...wantsOf({ alwaysActive, preApprovedTools, ...(servers === undefined ? {} : { servers }) }),
     ...(disallowedTools.length === 0 ? [] : [`take tools away: ${disallowedTools.join(', ')}`]),

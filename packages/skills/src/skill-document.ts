@@ -2,7 +2,6 @@ import { booleanField, readFrontmatter } from '@patchbay/files';
 import type { Problem, SkillEntry } from '@patchbay/protocols';
 
 import {
-  checkTools,
   descriptionOf,
   isAlwaysActive,
   nameOf,
@@ -11,7 +10,7 @@ import {
   whenToUseOf,
   type Warn,
 } from './skill-fields.ts';
-import { neededServers, type ServersFile } from './skill-servers.ts';
+import { neededServers, serverFields, type ServersFile } from './skill-servers.ts';
 import { strictFaults } from './strict-validation.ts';
 
 /** A SKILL.md, read. */
@@ -86,15 +85,15 @@ export function readSkillDocument(
       'has nothing that says what it is for, and was left out. Give it a name and a description.',
     );
   }
-  checkTools(data, warn);
-  const lists = toolLists(data);
+  const lists = toolLists(data, warn);
   const whenToUse = whenToUseOf(data);
   const modelInvocable = booleanField(data, 'disable-model-invocation') !== true;
   const userInvocable = booleanField(data, 'user-invocable') !== false;
   const mayAsk = options.trusted !== false;
   const alwaysActive = isAlwaysActive(data, mayAsk, warn);
-  const servers = trustedServers(data, options, mayAsk, warn);
-  const needed = neededServers(data);
+  const named = serverFields(data);
+  const servers = trustedServers(named, options, mayAsk, warn);
+  const needed = neededServers(named);
   const entry: SkillEntry = {
     uri: `skill://${encodeURIComponent(name)}/SKILL.md`,
     name,

@@ -1,7 +1,7 @@
 import { booleanField, field, listField, textField, type FrontmatterData } from '@patchbay/files';
 import type { SkillEntry } from '@patchbay/protocols';
 
-import { readServers, type ServersFile } from './skill-servers.ts';
+import { readServers, type ServerFields, type ServersFile } from './skill-servers.ts';
 
 /** Letters of any script, lower case where there is a case, digits, single hyphens inside. (Agent Skills, reference validator) */
 const NAME = /^(?!.*--)[\p{Ll}\p{Lo}\p{Nd}](?:[\p{Ll}\p{Lo}\p{Nd}-]*[\p{Ll}\p{Lo}\p{Nd}])?$/u;
@@ -22,7 +22,7 @@ export function nameOf(data: FrontmatterData, folder: string, warn: Warn): strin
     );
     return folder;
   }
-  if (Array.from(name).length > MAX_NAME)
+  if (isLonger(name, MAX_NAME))
     warn('name-too-long', `has a name of more than ${MAX_NAME} characters. Shorten it`);
   if (!NAME.test(name))
     warn(
@@ -38,11 +38,15 @@ export function nameOf(data: FrontmatterData, folder: string, warn: Warn): strin
   return name;
 }
 
+/** In characters, of which none has less than one unit. */
+const isLonger = (text: string, most: number): boolean =>
+  text.length > most && Array.from(text).length > most;
+
 /** Its description; without one the first paragraph. */
 export function descriptionOf(data: FrontmatterData, body: string, warn: Warn): string | undefined {
   const description = textField(data, 'description');
   if (description !== undefined) {
-    if (Array.from(description).length > MAX_DESCRIPTION) {
+    if (isLonger(description, MAX_DESCRIPTION)) {
       warn(
         'description-too-long',
         `has a description of more than ${MAX_DESCRIPTION} characters. Shorten it`,
@@ -61,7 +65,8 @@ export function descriptionOf(data: FrontmatterData, body: string, warn: Warn): 
 
 /** Whether it is in force without being activated: its author says so, and may. */
 export function isAlwaysActive(data: FrontmatterData, trusted: boolean, warn: Warn): boolean {
-  const own = booleanField(patchbayFields(data), 'always_active');
+  const ours = patchbayFields(data);
+  const own = ours && booleanField(ours, 'always_active');
   const wanted = own ?? booleanField(data, 'always_active') ?? false;
   if (wanted && !trusted) {
     warn(
@@ -74,12 +79,12 @@ export function isAlwaysActive(data: FrontmatterData, trusted: boolean, warn: Wa
 
 /** The servers that it brings, where its author may. */
 export function trustedServers(
-  data: FrontmatterData,
+  written: ServerFields,
   file: ServersFile,
   trusted: boolean,
   warn: Warn,
 ): SkillEntry['servers'] {
-  const servers = readServers(data, file, warn);
+  const servers = readServers(written, file, warn);
   if (servers === undefined || trusted) return servers;
   warn(
     'servers-refused',
@@ -88,29 +93,29 @@ export function trustedServers(
   return undefined;
 }
 
-/** Notes a form of `allowed-tools` that says nothing. */
-export function checkTools(data: FrontmatterData, warn: Warn): void {
-  const value = field(specifiedFields(data), 'allowed-tools');
+/** When to use it. */
+export const whenToUseOf = (data: FrontmatterData): string | undefined =>
+  textField(data, 'when_to_use');
+
+/**
+ * Three fields, three meanings: the one with `_` narrows the tools of servers that the skill itself brings. Notes a form of
+ * `allowed-tools` that says nothing.
+ */
+export function toolLists(
+  data: FrontmatterData,
+  warn: Warn,
+): Pick<SkillEntry, 'preApprovedTools' | 'embeddedTools' | 'disallowedTools'> {
+  const written = field(specifiedFields(data), 'allowed-tools');
   const fine =
-    value === undefined ||
-    typeof value === 'string' ||
-    (Array.isArray(value) && value.every((v) => typeof v === 'string'));
+    written === undefined ||
+    typeof written === 'string' ||
+    (Array.isArray(written) && written.every((v) => typeof v === 'string'));
   if (!fine)
     warn(
       'allowed-tools-form',
       'has `allowed-tools` that is neither text nor a list; nothing is approved by it. Write a list',
     );
-}
-
-/** When to use it. */
-export const whenToUseOf = (data: FrontmatterData): string | undefined =>
-  textField(data, 'when_to_use');
-
-/** Three fields, three meanings: the one with `_` narrows the tools of servers that the skill itself brings. */
-export function toolLists(
-  data: FrontmatterData,
-): Pick<SkillEntry, 'preApprovedTools' | 'embeddedTools' | 'disallowedTools'> {
-  const preApprovedTools = listField(specifiedFields(data), 'allowed-tools');
+  const preApprovedTools = listField({ written }, 'written');
   const embeddedTools = ownList(data, 'allowed_tools');
   const disallowedTools = listField(data, 'disallowed-tools');
   return {
@@ -131,13 +136,14 @@ function specifiedFields(data: FrontmatterData): FrontmatterData {
 /** A list under one of patchbay's own names, exactly as written, or under `metadata.patchbay`. */
 function ownList(data: FrontmatterData, name: string): readonly string[] | undefined {
   if (data[name] !== undefined) return listField({ [name]: data[name] }, name);
-  return listField(patchbayFields(data), name);
+  const ours = patchbayFields(data);
+  return ours && listField(ours, name);
 }
 
 /** `metadata.patchbay.*`: the place for our own fields that the specification allows. */
-function patchbayFields(data: FrontmatterData): FrontmatterData {
+function patchbayFields(data: FrontmatterData): FrontmatterData | undefined {
   const metadata = data['metadata'];
-  if (typeof metadata !== 'object' || Array.isArray(metadata)) return {};
+  if (typeof metadata !== 'object' || Array.isArray(metadata)) return undefined;
   const own = metadata['patchbay'];
-  return typeof own === 'object' && !Array.isArray(own) ? own : {};
+  return typeof own === 'object' && !Array.isArray(own) ? own : undefined;
 }

@@ -54,15 +54,25 @@ export class SkillReader {
   }
 
   /** A file that did not change is not read again, and an entry that says the same stays the same object. */
-  async read(
+  read(
+    found: FoundSkill,
+    root: SkillRoot,
+    before: KnownSkill | undefined,
+    disk: Disk,
+  ): KnownSkill | Promise<KnownSkill> {
+    if (before !== undefined && isSame(before, found, root))
+      return before.root === root && before.found.path === found.path
+        ? before
+        : { found, root, entry: before.entry, problems: before.problems, readAt: before.readAt };
+    return this.#readNow(found, root, before, disk);
+  }
+
+  async #readNow(
     found: FoundSkill,
     root: SkillRoot,
     before: KnownSkill | undefined,
     disk: Disk,
   ): Promise<KnownSkill> {
-    const settled = before !== undefined && before.readAt - found.changedAt > STAMP_STEP_MS;
-    if (settled && before.found.stamp === found.stamp && before.root.folder === root.folder)
-      return before.found.path === found.path ? { ...before, root } : { ...before, root, found };
     const readAt = Date.now();
     const failed = (problem: Problem): KnownSkill => ({
       found,
@@ -93,13 +103,13 @@ export class SkillReader {
       throw new PatchbayError('not-found', `${file} was moved to ${real}.`);
     const bytes = await readConfined(root, basename(real), { maxBytes: MAX_FILE_BYTES });
     const digest = digestOf(bytes);
-    const mcpJson = await readServersFile(known.found);
+    const mcpJson = known.found.servers ? await readServersFile(known.found) : undefined;
     return { digest, document: this.#parse(known, bytes, { digest, mcpJson }) };
   }
 
   /** As much of SKILL.md as its metadata needs: until its frontmatter ends. */
   async #readHead(found: FoundSkill, root: SkillRoot, disk: Disk): Promise<ReadDocument> {
-    const mcpJson = await readServersFile(found);
+    const mcpJson = found.servers ? await readServersFile(found) : undefined;
     for (let size = HEAD_BYTES; ; size *= 4) {
       const { bytes, complete } = await disk.head(found.file, size, found.size);
       const document = this.#parse({ found, root }, bytes, {
@@ -117,14 +127,29 @@ export class SkillReader {
     bytes: Uint8Array,
     more: Pick<DocumentOptions, 'partial' | 'digest' | 'mcpJson'>,
   ): ReadDocument {
-    const where = {
+    const { source, precedence, trusted, validate } = this.#options;
+    return readSkillDocument(bytes, {
+      source,
+      precedence,
+      trusted,
+      validate,
       file: found.file,
       folder: basename(found.path),
       base: found.root,
       origin: root.origin ?? found.path,
-    };
-    return readSkillDocument(bytes, { ...this.#options, ...where, ...more });
+      ...more,
+    });
   }
+}
+
+/** Whether it is the file that was read before, in the same place, and has not changed since. */
+function isSame(before: KnownSkill, found: FoundSkill, { folder }: SkillRoot): boolean {
+  return (
+    before.found.stamp === found.stamp &&
+    before.found.root === found.root &&
+    before.root.folder === folder &&
+    before.readAt - found.changedAt > STAMP_STEP_MS
+  );
 }
 
 function sameAs(before: SkillEntry | undefined, now: SkillEntry): SkillEntry {
@@ -143,8 +168,8 @@ function tooLarge(source: string, { file }: FoundSkill): Problem {
 }
 
 /** What cannot be read is read as nothing, which is no JSON: that is said. */
-async function readServersFile({ root, servers }: FoundSkill): Promise<string | undefined> {
-  return servers ? readConfined(root, SERVERS_FILE).then(String, () => '') : undefined;
+async function readServersFile({ root }: FoundSkill): Promise<string> {
+  return readConfined(root, SERVERS_FILE).then(String, () => '');
 }
 
 const digestOf = (bytes: Uint8Array): string => `sha256:${hash('sha256', bytes)}`;

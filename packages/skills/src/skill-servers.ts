@@ -1,11 +1,17 @@
 import { resolve } from 'node:path';
 
-import { field, listField, type FrontmatterData } from '@patchbay/files';
+import { field, listField, type FrontmatterData, type FrontmatterValue } from '@patchbay/files';
 import type { EmbeddedServer, ServerConfig } from '@patchbay/protocols';
 import stripJsonComments from 'strip-json-comments';
 
 /** Where clients of the field look for MCP servers in a skill's frontmatter. */
 const FIELDS = ['mcp_servers', 'mcpServers', 'mcp'] as const;
+
+/** What stands in each of them. */
+export type ServerFields = readonly (FrontmatterValue | undefined)[];
+
+export const serverFields = (data: FrontmatterData): ServerFields =>
+  FIELDS.map((name) => field(data, name));
 
 type Warn = (code: string, what: string) => void;
 
@@ -23,14 +29,11 @@ export interface ServersFile {
  * {@link neededServers}.
  */
 export function readServers(
-  data: FrontmatterData,
+  fields: ServerFields,
   { mcpJson, base }: ServersFile,
   warn: Warn,
 ): Readonly<Record<string, EmbeddedServer>> | undefined {
-  const written =
-    mcpJson === undefined
-      ? FIELDS.map((name) => field(data, name)).find(isMap)
-      : parseJson(mcpJson, warn);
+  const written = mcpJson === undefined ? fields.find(isMap) : parseJson(mcpJson, warn);
   if (!isMap(written)) return undefined;
   const map = isMap(written['mcpServers']) ? written['mcpServers'] : written;
   const servers = Object.entries(map).flatMap(([name, value]) => {
@@ -60,8 +63,8 @@ function parseJson(text: string, warn: Warn): unknown {
 }
 
 /** Ids that a list names: `mcp_servers: [github]`. */
-export function neededServers(data: FrontmatterData): readonly string[] | undefined {
-  const names = FIELDS.map((name) => field(data, name)).find(Array.isArray);
+export function neededServers(fields: ServerFields): readonly string[] | undefined {
+  const names = fields.find(Array.isArray);
   const texts = names?.filter((name) => typeof name === 'string' && name !== '') as string[];
   return texts === undefined || texts.length === 0 ? undefined : [...new Set(texts)];
 }

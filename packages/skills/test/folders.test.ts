@@ -4,6 +4,7 @@ import {
   readFile,
   rename,
   rm,
+  stat,
   symlink,
   truncate,
   utimes,
@@ -252,6 +253,23 @@ describe('what changed', () => {
     for (const [i, { definition }] of after.tools.entries())
       expect(definition).toBe(before.tools[i]?.definition);
     expect(after.instructions[0]).toBe(before.instructions[0]);
+  });
+
+  it('is where a skill lies, if its folder is renamed and the link to it is led there', async () => {
+    const [one, two, link] = ['one', 'two', 'link'].map((name) => join(bench.root, name));
+    await bench.skill('one/x');
+    await symlink(one!, link!);
+    const source = localSkills({ id: 'mine', folder: link! });
+    const { ctimeMs } = await stat(join(one!, 'x/SKILL.md'));
+    // Until its time says that it did not change while it was read.
+    while (Date.now() - ctimeMs < 100) await source.listSkills(loneContext());
+    const [before] = await source.listSkills(loneContext());
+    expect((await source.openSkill(before!.uri, loneContext()))?.folder).toBe(join(one!, 'x'));
+    await rename(one!, two!);
+    await rm(link!);
+    await symlink(two!, link!);
+    await source.listSkills(loneContext());
+    expect((await source.openSkill(before!.uri, loneContext()))?.folder).toBe(join(two!, 'x'));
   });
 
   it('behind a link is seen when a skill is opened, without a listing in between', async () => {
