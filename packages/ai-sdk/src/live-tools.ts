@@ -16,7 +16,8 @@ export type Offer = ReadonlyMap<string, ToolSet[string]>;
  * first.
  */
 export class LiveTools {
-  readonly object: ToolSet = {};
+  /** Made as a dictionary: thousands of names in an ordinary object are thousands of shapes before it becomes one. */
+  readonly object: ToolSet = Object.setPrototypeOf(Object.create(null), Object.prototype) as ToolSet;
   readonly #own: ToolSet;
   readonly #onClash: (name: string) => void;
   #known: Offer;
