@@ -65,8 +65,7 @@ export function providerSchema(
   try {
     const inline = options.references === 'inline' || options.strict === true;
     const constAsEnum = options.constAsEnum === true;
-    const isAsWritten =
-      isMergedTop(schema) && hasNothingToResolve(schema, { inline, constAsEnum });
+    const isAsWritten = isMergedTop(schema) && hasNothingToResolve(schema, { inline, constAsEnum });
     const resolved = isAsWritten
       ? schema
       : resolveReferences(mergeTop(schema, note), schema, { inline, constAsEnum, note });

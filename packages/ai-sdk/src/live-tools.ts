@@ -17,7 +17,10 @@ export type Offer = ReadonlyMap<string, ToolSet[string]>;
  */
 export class LiveTools {
   /** Made as a dictionary: thousands of names in an ordinary object are thousands of shapes before it becomes one. */
-  readonly object: ToolSet = Object.setPrototypeOf(Object.create(null), Object.prototype) as ToolSet;
+  readonly object: ToolSet = Object.setPrototypeOf(
+    Object.create(null),
+    Object.prototype,
+  ) as ToolSet;
   readonly #own: ToolSet;
   readonly #onClash: (name: string) => void;
   #known: Offer;

@@ -37,9 +37,7 @@ export function keepDefinitions(
     if (seen.has(name) || !passes(filter, definition)) continue;
     seen.add(name);
     const old = known.get(name);
-    kept.push(
-      old !== undefined && canonical(old) === canonical(definition) ? old : definition,
-    );
+    kept.push(old !== undefined && canonical(old) === canonical(definition) ? old : definition);
   }
   return kept;
 }
