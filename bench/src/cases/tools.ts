@@ -5,6 +5,7 @@ import { aiSdk } from '@patchbay/ai-sdk';
 import { ConnectionPool } from '@patchbay/connection-pool';
 import { McpServerCapability } from '@patchbay/mcp';
 import { ExtensionRegistry } from '@patchbay/registry';
+import { asSchema, type ToolSet } from 'ai';
 
 import type { Arm, Case } from '../case.ts';
 import { heap } from '../heap.ts';
@@ -19,13 +20,33 @@ function registryOver(server: Server, connections: ConnectionPool) {
   return { registry, extensions: aiSdk(registry.view()), view: registry.view() };
 }
 
-/** From a connection that is there to the tools of the framework. */
-function firstBuild(tools: number, output: boolean): Case {
+type Built = { readonly tools: number; readonly properties?: number };
+
+/** So many properties do schemas show: reading them all is what a request with every tool does. */
+const propertiesOf = (schemas: readonly unknown[]): number =>
+  schemas.reduce<number>((sum, schema) => {
+    const { properties = {} } = schema as { readonly properties?: object };
+    return sum + Object.keys(properties).length;
+  }, 0);
+
+const schemasOf = (tools: ToolSet): Promise<readonly unknown[]> =>
+  Promise.all(Object.values(tools).map((tool) => asSchema(tool.inputSchema).jsonSchema));
+
+/**
+ * From a connection that is there to the tools of the framework. Ours make a schema when it is read, as what is deferred or
+ * not active never is: so there is a case in which all of them are read as well.
+ */
+function firstBuild(tools: number, of: { output?: boolean; read?: boolean } = {}): Case {
+  const { output = false, read = false } = of;
   const server = plainServer({ tools, output });
   const connections = new ConnectionPool();
   let client: MCPClient;
   let adapters: MultiServerMCPClient;
-  const built = new Map<string, number>();
+  const built = new Map<string, Built>();
+  const note = async (name: string, count: number, schemas: () => unknown) => {
+    const all = read ? ((await schemas()) as readonly unknown[]) : undefined;
+    built.set(name, { tools: count, ...(all && { properties: propertiesOf(all) }) });
+  };
   const answer = (name: string) => async () => built.get(name);
   const arms: readonly Arm[] = [
     {
@@ -33,7 +54,8 @@ function firstBuild(tools: number, output: boolean): Case {
       setup: async () => (await connections.acquire(server)).close(),
       run: async () => {
         const { registry, extensions } = registryOver(server, connections);
-        built.set('patchbay', Object.keys(await extensions.toolsForMessages()).length);
+        const made = await extensions.toolsForMessages();
+        await note('patchbay', Object.keys(made).length, () => schemasOf(made));
         await registry.close();
       },
       answer: answer('patchbay'),
@@ -44,7 +66,10 @@ function firstBuild(tools: number, output: boolean): Case {
       setup: async () => {
         client = await createMCPClient({ transport: new Experimental_StdioMCPTransport(server) });
       },
-      run: async () => void built.set('@ai-sdk/mcp', Object.keys(await client.tools()).length),
+      run: async () => {
+        const made = await client.tools();
+        await note('@ai-sdk/mcp', Object.keys(made).length, () => schemasOf(made as ToolSet));
+      },
       answer: answer('@ai-sdk/mcp'),
       teardown: () => client.close(),
     },
@@ -58,15 +83,17 @@ function firstBuild(tools: number, output: boolean): Case {
       },
       run: async () => {
         const connected = await adapters.getClient('all');
-        built.set('@langchain/mcp-adapters', (await loadMcpTools('all', connected!)).length);
+        const made = await loadMcpTools('all', connected!);
+        await note('@langchain/mcp-adapters', made.length, () => made.map(({ schema }) => schema));
       },
       answer: answer('@langchain/mcp-adapters'),
       teardown: () => adapters.close(),
     },
   ];
   const goal = { arm: 'patchbay', of: 'value' } as const;
+  const what = `${output ? ' with output schemas' : ''}, first build`;
   return {
-    name: `${tools.toLocaleString('en')} tools${output ? ' with output schemas' : ''}, first build`,
+    name: `${tools.toLocaleString('en')} tools${what}${read ? ', every schema read' : ''}`,
     unit: 'ms',
     arms,
     goals: [
@@ -149,8 +176,9 @@ function relists(tools: number, times: number): Case {
 }
 
 export const manyTools = (tools: number, times: number): readonly Case[] => [
-  firstBuild(tools, false),
-  firstBuild(tools, true),
+  firstBuild(tools),
+  firstBuild(tools, { read: true }),
+  firstBuild(tools, { output: true }),
   rebuild(tools),
   relists(tools, times),
 ];

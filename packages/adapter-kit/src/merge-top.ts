@@ -57,6 +57,13 @@ export function mergeTop(schema: SchemaNode, note: (text: string) => void): Sche
   };
 }
 
+/** Whether {@link mergeTop} leaves a schema as it is. */
+export function isMergedTop(schema: SchemaNode): schema is SchemaObject {
+  if (!isSchemaObject(schema) || schema['type'] !== 'object') return false;
+  for (const key of COMPOSITION) if (key in schema) return false;
+  return true;
+}
+
 function shapeOf(node: SchemaNode, root: SchemaNode, depth: number): Shape {
   if (!isSchemaObject(node) || depth > MAX_DEPTH) return OPEN;
   let shape: Shape = {

@@ -1,8 +1,8 @@
 import type { JsonSchema } from '@patchbay/protocols';
 
 import { isSchemaObject, type SchemaObject } from './local-reference.ts';
-import { mergeTop } from './merge-top.ts';
-import { resolveReferences } from './resolve-references.ts';
+import { isMergedTop, mergeTop } from './merge-top.ts';
+import { hasNothingToResolve, resolveReferences } from './resolve-references.ts';
 import { makeStrict } from './strict-schema.ts';
 
 /** What a provider accepts. */
@@ -23,7 +23,10 @@ export interface ProviderSchemaOptions {
 
 /** The face of a schema: what a provider is shown. Arguments are checked against the original. */
 export interface ProviderSchema {
-  /** Always an object schema at the top, without a composition there. Frozen. */
+  /**
+   * Always an object schema at the top, without a composition there. Frozen. What lies in it may be the original's, so it
+   * is to be left as it is.
+   */
   readonly schema: JsonSchema & { readonly type: 'object' };
   /** Whether it is written for a provider's strict mode. */
   readonly strict: boolean;
@@ -39,15 +42,15 @@ export type ProviderSchemas = (
 
 /** A {@link ProviderSchemas} with a cache of its own. */
 export function createProviderSchemas(): ProviderSchemas {
-  const cache = new WeakMap<JsonSchema, Map<string, ProviderSchema>>();
+  const caches = new Map<string, WeakMap<JsonSchema, ProviderSchema>>();
   return (schema, options = {}) => {
     if (!isSchemaObject(schema)) return providerSchema(schema, options);
     const { references = 'keep', constAsEnum = false, strict = false } = options;
     const key = `${references} ${constAsEnum} ${strict}`;
-    let faces = cache.get(schema);
-    if (faces === undefined) cache.set(schema, (faces = new Map()));
-    let face = faces.get(key);
-    if (face === undefined) faces.set(key, (face = providerSchema(schema, options)));
+    let faces = caches.get(key);
+    if (faces === undefined) caches.set(key, (faces = new WeakMap()));
+    let face = faces.get(schema);
+    if (face === undefined) faces.set(schema, (face = providerSchema(schema, options)));
     return face;
   };
 }
@@ -61,11 +64,11 @@ export function providerSchema(
   const note = (text: string) => void notes.add(text);
   try {
     const inline = options.references === 'inline' || options.strict === true;
-    const resolved = resolveReferences(mergeTop(schema, note), schema, {
-      inline,
-      constAsEnum: options.constAsEnum === true,
-      note,
-    });
+    const constAsEnum = options.constAsEnum === true;
+    const isAsWritten = isMergedTop(schema) && hasNothingToResolve(schema, { inline, constAsEnum });
+    const resolved = isAsWritten
+      ? schema
+      : resolveReferences(mergeTop(schema, note), schema, { inline, constAsEnum, note });
     const open = closeEmpty(resolved);
     const strict = options.strict === true ? makeStrict(open) : undefined;
     if (options.strict === true && strict === undefined)

@@ -99,6 +99,37 @@ export function resolveReferences(
   return members(schema, [], 0);
 }
 
+/**
+ * Whether {@link resolveReferences} would only copy a schema: there is no reference in it, and nothing that the options
+ * change. Of most schemas that is so, and it is found without making anything.
+ */
+export function hasNothingToResolve(
+  schema: SchemaObject,
+  options: Pick<ResolveOptions, 'inline' | 'constAsEnum'>,
+): boolean {
+  const isPlain = (node: SchemaNode, depth: number): boolean => {
+    if (typeof node !== 'object' || node === null) return true;
+    if (depth > MAX_DEPTH) return false;
+    if (Array.isArray(node)) return node.every((each) => isPlain(each, depth + 1));
+    const object = node as SchemaObject;
+    if (typeof object['$ref'] === 'string') return false;
+    for (const key of Object.keys(object)) {
+      if (options.constAsEnum && key === 'const') return false;
+      if (options.inline && DEFINITIONS.includes(key)) return false;
+      if (DATA.has(key)) continue;
+      const value = object[key];
+      const isMap = MAPS.has(key) && isSchemaObject(value);
+      if (!(isMap ? areAllPlain(value, depth + 1) : isPlain(value, depth + 1))) return false;
+    }
+    return true;
+  };
+  const areAllPlain = (map: SchemaObject, depth: number): boolean => {
+    for (const name of Object.keys(map)) if (!isPlain(map[name], depth)) return false;
+    return true;
+  };
+  return isPlain(schema, 0);
+}
+
 /** Whether a reference still leads to the same place after the top was rewritten. */
 function staysValid(reference: string): boolean {
   const first = pointerSteps(reference)?.[0];

@@ -1,5 +1,4 @@
 import {
-  createProviderSchemas,
   createProblemReport,
   createToolValidator,
   isDeferrable,
@@ -19,11 +18,12 @@ import {
 import type { ModelMessage, PrepareStepFunction, Tool, ToolSet } from 'ai';
 
 import { userText, type Instructions } from './instructions.ts';
-import { LiveTools } from './live-tools.ts';
+import { LiveTools, type Offer } from './live-tools.ts';
 import { makeTombstone, makeTool, type ToolHost } from './make-tool.ts';
 import { noticeMajor, type Major } from './major.ts';
 import { AnsweredCalls, approvalOf, toolsNamedIn, toolsWithApproval } from './open-approvals.ts';
 import { Run, type AnyPrepareStep, type StepOptions, type StepSettings } from './run.ts';
+import { ToolSchema } from './tool-schema.ts';
 import type { KnownTools, OutputSchemas } from './typed-output.ts';
 
 /** What {@link aiSdk} takes. */
@@ -90,12 +90,17 @@ export function aiSdk<OWN extends ToolSet = ToolSet, OUTPUTS extends OutputSchem
   const byMessages = new WeakMap<object, Run>();
   const made = new WeakMap<PatchbayTool, ToolSet[string]>();
   /** By the list that a view gives for as long as nothing changes. */
-  const sets = new WeakMap<
+  const offers = new WeakMap<
     readonly PatchbayTool[],
-    { readonly defers: boolean; readonly set: ToolSet }
+    { readonly defers: boolean; readonly offer: Offer }
   >();
   const deferred = new WeakMap<object, ToolSet[string]>();
-  const ours = new WeakSet<object>();
+  /** Not a copy, in which the program may have changed something. */
+  const isOurs = (one: ToolSet[string] | undefined): boolean => {
+    const tool = ToolSchema.toolOf(one?.inputSchema);
+    const ours = tool && made.get(tool);
+    return ours !== undefined && (ours === one || deferred.get(ours) === one);
+  };
   const answered = new AnsweredCalls();
 
   /** Outside of a step that we prepared (a call that was approved meanwhile): a turn for this alone. */
@@ -120,7 +125,6 @@ export function aiSdk<OWN extends ToolSet = ToolSet, OUTPUTS extends OutputSchem
     plan: options,
     strict: options.strict === true,
     progress: options.progress === true,
-    schemas: createProviderSchemas(),
     validator: createToolValidator(report),
     ...(options.handlers === undefined ? {} : { handlers: options.handlers }),
     outputOf: (name) => (Object.hasOwn(outputSchemas, name) ? outputSchemas[name] : undefined),
@@ -155,13 +159,12 @@ export function aiSdk<OWN extends ToolSet = ToolSet, OUTPUTS extends OutputSchem
       const marked: object = { ...one, deferLoading: true };
       later = marked as ToolSet[string];
       deferred.set(one, later);
-      ours.add(later);
     }
     return later;
   };
 
   /** `canSearch` is known where they are made for a step; elsewhere nobody is shown them. */
-  const make = (tools: readonly PatchbayTool[], canSearch?: boolean): ToolSet => {
+  const make = (tools: readonly PatchbayTool[], canSearch?: boolean): Offer => {
     const isMany = tools.length > deferAbove;
     const defers = isMany && major.isSeven && canSearch === true;
     if (isMany && !defers && canSearch !== undefined) {
@@ -170,24 +173,23 @@ export function aiSdk<OWN extends ToolSet = ToolSet, OUTPUTS extends OutputSchem
         : 'In ai 7 they can be deferred';
       report(tooManyTools(deferAbove, remedy));
     }
-    const before = sets.get(tools);
+    const before = offers.get(tools);
     if (before?.defers === defers) {
-      shared.learn(before.set);
-      return before.set;
+      shared.learn(before.offer);
+      return before.offer;
     }
-    const set: ToolSet = {};
+    const offer = new Map<string, ToolSet[string]>();
     for (const tool of tools) {
       let one = made.get(tool);
       if (one === undefined) {
         one = makeTool(tool, host);
         made.set(tool, one);
-        ours.add(one);
       }
-      set[tool.definition.name] = defers && isDeferrable(tool) ? deferring(one) : one;
+      offer.set(tool.definition.name, defers && isDeferrable(tool) ? deferring(one) : one);
     }
-    sets.set(tools, { defers, set });
-    shared.learn(set);
-    return set;
+    offers.set(tools, { defers, offer });
+    shared.learn(offer);
+    return offer;
   };
 
   const step = async (run: Run, given: StepOptions): Promise<StepSettings> => {
@@ -212,8 +214,8 @@ export function aiSdk<OWN extends ToolSet = ToolSet, OUTPUTS extends OutputSchem
     return step(run, given);
   };
 
-  const tombstones = (names: readonly string[]): ToolSet =>
-    Object.fromEntries(names.map((name) => [name, makeTombstone(name, host)]));
+  const tombstones = (names: readonly string[]): Offer =>
+    new Map(names.map((name) => [name, makeTombstone(name, host)]));
 
   const extensions: AiSdkExtensions = {
     tools: shared.object,
@@ -221,9 +223,9 @@ export function aiSdk<OWN extends ToolSet = ToolSet, OUTPUTS extends OutputSchem
     async prepareCall<SETTINGS extends object>(settings: SETTINGS) {
       const agent = settings as AgentSettings;
       const all = { ...agent.tools, ...ownTools };
-      const own = Object.fromEntries(Object.entries(all).filter(([, tool]) => !ours.has(tool)));
+      const own = Object.fromEntries(Object.entries(all).filter(([, tool]) => !isOurs(tool)));
       const open = tombstones(toolsWithApproval(agent.messages ?? []));
-      const live = new LiveTools(own, onClash, { ...open, ...shared.known });
+      const live = new LiveTools(own, onClash, new Map([...open, ...shared.known]));
       const ownStep = agent.prepareStep === prepareStep ? ownPrepareStep : agent.prepareStep;
       const { activeTools } = agent;
       const base = agent.instructions ?? instructions;

@@ -5,6 +5,9 @@ const SEARCH = Symbol.for('vercel.ai.toolSearch');
 /** Beyond this many, tools that are not offered now are forgotten. */
 const MAX_KNOWN = 1000;
 
+/** Tools of ours by name, in the order in which they are offered. Never changed: another offer is another map. */
+export type Offer = ReadonlyMap<string, ToolSet[string]>;
+
 /**
  * The object of tools that runs hold. The AI SDK reads it anew at each step, so it is changed in place. What is gone stays
  * in it, so that open calls and stored conversations find it; which ones a step may use is said by name.
@@ -13,15 +16,19 @@ const MAX_KNOWN = 1000;
  * first.
  */
 export class LiveTools {
-  readonly object: ToolSet = {};
+  /** Made as a dictionary: thousands of names in an ordinary object are thousands of shapes before it becomes one. */
+  readonly object: ToolSet = Object.setPrototypeOf(
+    Object.create(null),
+    Object.prototype,
+  ) as ToolSet;
   readonly #own: ToolSet;
   readonly #onClash: (name: string) => void;
-  #known: ToolSet;
+  #known: Offer;
   /** What was learnt last. */
-  #learnt: ToolSet | undefined;
+  #learnt: Offer | undefined;
 
   /** `onClash` hears of each tool that is not offered, because the program has one of that name. */
-  constructor(own: ToolSet, onClash: (name: string) => void, known: ToolSet = {}) {
+  constructor(own: ToolSet, onClash: (name: string) => void, known: Offer = new Map()) {
     this.#own = own;
     this.#onClash = onClash;
     this.#known = known;
@@ -34,33 +41,38 @@ export class LiveTools {
   }
 
   /** Without the program's own. */
-  get known(): ToolSet {
+  get known(): Offer {
     return this.#known;
   }
 
-  learn(tools: ToolSet): void {
+  learn(tools: Offer): void {
     if (tools === this.#learnt) return;
     this.#learnt = tools;
-    const isNew = Object.entries(tools).some(([name, tool]) => this.#known[name] !== tool);
-    if (!isNew) return;
-    const full = Object.keys(this.#known).length > MAX_KNOWN;
-    this.#known = full ? tools : { ...this.#known, ...tools };
+    if (!this.#hasNews(tools)) return;
+    const full = this.#known.size > MAX_KNOWN;
+    this.#known = full || this.#known.size === 0 ? tools : new Map([...this.#known, ...tools]);
     this.#write();
   }
 
   /** Takes in what a step offers. Gives every name that it may use. A tool of the program hides ours of the same name. */
-  offer(tools: ToolSet): readonly string[] {
+  offer(tools: Offer): readonly string[] {
     this.learn(tools);
-    for (const name of Object.keys(tools)) if (Object.hasOwn(this.#own, name)) this.#onClash(name);
-    return [...new Set([...Object.keys(this.#own), ...Object.keys(tools)])];
+    const own = Object.keys(this.#own);
+    for (const name of own) if (tools.has(name)) this.#onClash(name);
+    return [...new Set([...own, ...tools.keys()])];
+  }
+
+  #hasNews(tools: Offer): boolean {
+    for (const [name, tool] of tools) if (this.#known.get(name) !== tool) return true;
+    return false;
   }
 
   #write(): void {
-    for (const name of Object.keys(this.object)) delete this.object[name];
-    const ours = Object.entries(this.#known).filter(([name]) => !Object.hasOwn(this.#own, name));
-    Object.assign(this.object, this.#own, Object.fromEntries(ours.toSorted(byName)));
+    const { object } = this;
+    for (const name of Object.keys(object)) delete object[name];
+    Object.assign(object, this.#own);
+    // By code unit.
+    for (const name of [...this.#known.keys()].toSorted())
+      if (!Object.hasOwn(this.#own, name)) object[name] = this.#known.get(name)!;
   }
 }
-
-const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]) =>
-  a < b ? -1 : a > b ? 1 : 0;

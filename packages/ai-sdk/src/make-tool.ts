@@ -1,17 +1,12 @@
-import {
-  withoutStrictNulls,
-  type PlanOptions,
-  type ProblemReport,
-  type ProviderSchemas,
-  type ToolValidator,
-} from '@patchbay/adapter-kit';
+import type { PlanOptions, ProblemReport, ToolValidator } from '@patchbay/adapter-kit';
 import type { CallOptions, ToolResult, Tool as PatchbayTool } from '@patchbay/protocols';
-import type { FlexibleSchema, JSONValue, ModelMessage, Schema, Tool } from 'ai';
+import type { FlexibleSchema, ModelMessage, Schema, Tool } from 'ai';
 
 import { noticeMajor, type Major } from './major.ts';
-import { modelOutput } from './model-output.ts';
+import { modelOutput, type ModelOutput } from './model-output.ts';
 import { withProgress } from './progress.ts';
 import { ToolCallError, toToolCallError } from './tool-call-error.ts';
+import { ToolSchema } from './tool-schema.ts';
 import { typedOutput } from './typed-output.ts';
 
 /** What the AI SDK hands to `execute`, in both majors. */
@@ -27,7 +22,6 @@ export interface ToolHost {
   readonly plan: PlanOptions;
   readonly strict: boolean;
   readonly progress: boolean;
-  readonly schemas: ProviderSchemas;
   readonly validator: ToolValidator;
   /** Answer what servers ask in the middle of calls. */
   readonly handlers?: CallOptions['handlers'];
@@ -47,107 +41,112 @@ export interface ToolHost {
 /** A tool of a view as one of the AI SDK. It is found by its name at each call, so it never holds on to a dead source. */
 export function makeTool(tool: PatchbayTool, host: ToolHost): Tool {
   const { id, definition } = tool;
-  const { name, description, title, annotations, inputSchema } = definition;
-  const { schema, strict, notes } = host.schemas(inputSchema, { strict: host.strict });
-  const source = id.capability;
-  host.validator.learn(tool);
-  for (const note of notes) {
-    const message = `The arguments of ${name} are not shown as written. ${note}`;
-    host.report({ source, code: 'schema-unusable', message, severity: 'warning' });
-  }
-  return {
-    ...actions({ name, source }, host),
-    // A static one has a type that the program knows.
-    ...(host.outputOf(name) === undefined ? { type: 'dynamic' as const } : {}),
-    ...(description === undefined ? {} : { description }),
-    ...(annotations?.title === undefined && title === undefined
-      ? {}
-      : { title: annotations?.title ?? title }),
-    strict,
+  const { name, description, annotations } = definition;
+  const title = annotations?.title ?? definition.title;
+  const caller = { name, source: id.capability, of: tool };
+  const schema = new ToolSchema(tool, host);
+  const typed = host.outputOf(name);
+  // Nothing is spread here: the AI SDK gets a thousand of them at once.
+  const made: Record<string, unknown> = {
+    needsApproval: needsApprovalOf(caller, host),
+    execute: executeOf(caller, host, typed),
+    toModelOutput: toModelOutputOf(caller, host),
+    strict: schema.strict,
     // Not sent to the model; on every tool call as `toolMetadata`.
-    metadata: {
-      capability: id.capability,
-      tool: id.name,
-      annotations: (annotations ?? {}) as JSONValue,
-    },
-    inputSchema: asSchema(schema, (value) => {
-      const args = strict ? withoutStrictNulls(inputSchema, value) : value;
-      const check = host.validator.validate(inputSchema, args ?? {});
-      return check.ok
-        ? { success: true, value: args }
-        : { success: false, error: new Error(check.violations.join('\n')) };
-    }),
+    metadata: { capability: id.capability, tool: id.name, annotations: annotations ?? {} },
+    inputSchema: schema,
   };
+  // A static one has a type that the program knows.
+  if (typed === undefined) made['type'] = 'dynamic';
+  if (description !== undefined) made['description'] = description;
+  if (title !== undefined) made['title'] = title;
+  return made as Tool;
 }
 
 /** Stands for a tool that is gone: calls that are still open get an answer. */
 export function makeTombstone(name: string, host: ToolHost): Tool {
+  const caller = { name, source: undefined };
   return {
-    ...actions({ name, source: undefined }, host),
+    execute: executeOf(caller, host, host.outputOf(name)),
+    toModelOutput: toModelOutputOf(caller, host),
     type: 'dynamic',
     needsApproval: true,
-    inputSchema: asSchema({ type: 'object' }, (value) => ({ success: true, value })),
-  };
+    inputSchema: openSchema() as Schema,
+  } as Tool;
 }
 
-interface Named {
+interface Caller {
   readonly name: string;
   readonly source: string | undefined;
+  /** Absent where it is gone. */
+  readonly of?: PatchbayTool;
 }
 
-function actions(tool: Named, host: ToolHost): object {
-  const { name, source } = tool;
-  const run = async (args: unknown, options: ExecuteOptions, more: CallOptions = {}) => {
-    noticeMajor(host.major, options);
-    const { toolCallId, messages, abortSignal } = options;
-    try {
-      const result = await host.call(name, args, messages, {
-        callId: toolCallId,
-        validator: host.validator,
-        ...(abortSignal === undefined ? {} : { signal: abortSignal }),
-        ...(host.handlers === undefined ? {} : { handlers: host.handlers }),
-        ...more,
+type Execute = (args: unknown, options: ExecuteOptions) => unknown;
+
+function needsApprovalOf({ name }: Caller, host: ToolHost) {
+  return (args: unknown, options: ExecuteOptions): Promise<boolean> =>
+    host.needsApproval(name, args, options);
+}
+
+function executeOf(caller: Caller, host: ToolHost, typed: FlexibleSchema | undefined): Execute {
+  // A sign of life has no place in what the program has typed.
+  if (typed !== undefined)
+    return async (args, options) =>
+      typedOutput(typed, await run(caller, host, args, options), caller);
+  if (host.progress)
+    return (args, options) =>
+      withProgress((onProgress) => run(caller, host, args, options, { onProgress }));
+  return (args, options) => run(caller, host, args, options);
+}
+
+async function run(
+  caller: Caller,
+  host: ToolHost,
+  args: unknown,
+  options: ExecuteOptions,
+  more: CallOptions = {},
+): Promise<ToolResult> {
+  noticeMajor(host.major, options);
+  const { toolCallId, messages, abortSignal } = options;
+  const { name, source, of: tool } = caller;
+  if (tool !== undefined) host.validator.learn(tool);
+  try {
+    const result = await host.call(name, args, messages, {
+      callId: toolCallId,
+      validator: host.validator,
+      ...(abortSignal === undefined ? {} : { signal: abortSignal }),
+      ...(host.handlers === undefined ? {} : { handlers: host.handlers }),
+      ...more,
+    });
+    if (result.isError !== true) return result;
+    const { value } = modelOutput(result, host.plan, host.major) as { readonly value: string };
+    throw new ToolCallError(value, { result, source });
+  } catch (error) {
+    throw error instanceof ToolCallError ? error : toToolCallError(error, caller, abortSignal);
+  }
+}
+
+function toModelOutputOf({ name, source }: Caller, host: ToolHost) {
+  return ({ output }: { readonly output: unknown }): ModelOutput =>
+    modelOutput(output, host.plan, host.major, (why) => {
+      const message = `A part of a result of ${name} is not shown: ${why}.`;
+      host.report({
+        source: source ?? name,
+        code: 'protocol-error',
+        message,
+        severity: 'warning',
       });
-      if (result.isError !== true) return result;
-      const { value } = modelOutput(result, host.plan, host.major) as { readonly value: string };
-      throw new ToolCallError(value, { result, source });
-    } catch (error) {
-      throw error instanceof ToolCallError ? error : toToolCallError(error, tool, abortSignal);
-    }
-  };
-  const typed = host.outputOf(name);
-  const execute = (args: unknown, options: ExecuteOptions) => run(args, options);
-  const executeTyped = async (args: unknown, options: ExecuteOptions) =>
-    typedOutput(typed!, await run(args, options), tool);
-  const executeWithProgress = (args: unknown, options: ExecuteOptions) =>
-    withProgress((onProgress) => run(args, options, { onProgress }));
-  return {
-    needsApproval: (args: unknown, options: ExecuteOptions) =>
-      host.needsApproval(name, args, options),
-    // A sign of life has no place in what the program has typed.
-    execute: typed !== undefined ? executeTyped : host.progress ? executeWithProgress : execute,
-    toModelOutput: ({ output }: { readonly output: unknown }) =>
-      modelOutput(output, host.plan, host.major, (why) => {
-        const message = `A part of a result of ${name} is not shown: ${why}.`;
-        host.report({
-          source: source ?? name,
-          code: 'protocol-error',
-          message,
-          severity: 'warning',
-        });
-      }),
-  };
+    });
 }
 
-type Validation = { success: true; value: unknown } | { success: false; error: Error };
-
-/** What `jsonSchema()` of the AI SDK makes; by hand, because only types are taken from a peer. */
-function asSchema(schema: object, validate: (value: unknown) => Validation): Schema {
+/** Takes any arguments. What `jsonSchema()` of the AI SDK makes; by hand, because only types are taken from a peer. */
+function openSchema(): object {
   return {
     [Symbol.for('vercel.ai.schema')]: true,
     [Symbol.for('vercel.ai.validator')]: true,
     _type: undefined,
-    jsonSchema: schema,
-    validate,
-  } as unknown as Schema;
+    jsonSchema: { type: 'object' },
+    validate: (value: unknown) => ({ success: true, value }),
+  };
 }

@@ -3,7 +3,7 @@ import type { ExtensionView, Tool as PatchbayTool, TurnView } from '@patchbay/pr
 import type { ModelMessage, ToolSet } from 'ai';
 
 import { asMessages, systemMessages, userText, type Instructions } from './instructions.ts';
-import type { LiveTools } from './live-tools.ts';
+import type { LiveTools, Offer } from './live-tools.ts';
 
 /** What `prepareStep` is given; 6 and 7 have more. */
 export interface StepOptions {
@@ -43,7 +43,7 @@ interface OwnSettings extends StepSettings {
 export class Run {
   readonly #view: ExtensionView;
   readonly #start: RunStart;
-  readonly #make: (tools: readonly PatchbayTool[], canSearch: boolean) => ToolSet;
+  readonly #make: (tools: readonly PatchbayTool[], canSearch: boolean) => Offer;
   readonly #turnId: string = globalThis.crypto.randomUUID();
   #userText: string | undefined;
   /** The program's own instructions in force: in 7 an override carries forward, ours must not. */
@@ -54,7 +54,7 @@ export class Run {
   constructor(
     view: ExtensionView,
     start: RunStart,
-    make: (tools: readonly PatchbayTool[], canSearch: boolean) => ToolSet,
+    make: (tools: readonly PatchbayTool[], canSearch: boolean) => Offer,
   ) {
     this.#view = view;
     this.#start = start;

@@ -109,9 +109,10 @@ export function texts<K extends string>(
   from: Wire,
   keys: readonly K[],
 ): { readonly [P in K]?: string } {
-  return Object.fromEntries(
-    keys.flatMap((key) => (typeof from[key] === 'string' ? [[key, from[key]]] : [])),
-  ) as {
-    readonly [P in K]?: string;
-  };
+  const found: { [P in K]?: string } = {};
+  for (const key of keys) {
+    const value = from[key];
+    if (typeof value === 'string') found[key] = value;
+  }
+  return found;
 }

@@ -137,16 +137,19 @@ export const TOOLS: WireList<ToolDefinition> = {
     if (isObject(execution) && execution['taskSupport'] === 'required') {
       return 'it can only be run as a task, which is not supported here';
     }
-    const { inputSchema, outputSchema, annotations, _meta: meta } = entry;
-    return Object.freeze({
+    const { title, description, inputSchema, outputSchema, annotations, _meta: meta } = entry;
+    // Field by field: of tools there are thousands.
+    const definition: { -readonly [F in keyof ToolDefinition]: ToolDefinition[F] } = {
       name,
-      ...texts(entry, ['title', 'description']),
       // A tool without a schema, or with `null`, takes no arguments.
       inputSchema: isObject(inputSchema) ? inputSchema : { type: 'object', properties: {} },
-      ...(isObject(outputSchema) ? { outputSchema } : {}),
-      ...(isObject(annotations) ? { annotations: toAnnotations(annotations) } : {}),
-      ...(isObject(meta) ? { meta } : {}),
-    });
+    };
+    if (typeof title === 'string') definition.title = title;
+    if (typeof description === 'string') definition.description = description;
+    if (isObject(outputSchema)) definition.outputSchema = outputSchema;
+    if (isObject(annotations)) definition.annotations = toAnnotations(annotations);
+    if (isObject(meta)) definition.meta = meta;
+    return Object.freeze(definition);
   },
 };
 
@@ -211,14 +214,17 @@ export const PROMPTS: WireList<PromptEntry> = {
   },
 };
 
+const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const;
+
 function toAnnotations(wire: Wire): ToolAnnotations {
-  const hints = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const;
-  return {
-    ...texts(wire, ['title']),
-    ...Object.fromEntries(
-      hints.flatMap((hint) => (typeof wire[hint] === 'boolean' ? [[hint, wire[hint]]] : [])),
-    ),
-  };
+  const claimed: { -readonly [F in keyof ToolAnnotations]: ToolAnnotations[F] } = texts(wire, [
+    'title',
+  ]);
+  for (const hint of HINTS) {
+    const value = wire[hint];
+    if (typeof value === 'boolean') claimed[hint] = value;
+  }
+  return claimed;
 }
 
 function nameOf(entry: unknown): string {

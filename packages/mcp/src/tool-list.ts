@@ -31,13 +31,15 @@ export function keepDefinitions(
 ): readonly ToolDefinition[] {
   const known = new Map(before.map((definition) => [definition.name, definition]));
   const seen = new Set<string>();
-  return now.flatMap((definition) => {
+  const kept: ToolDefinition[] = [];
+  for (const definition of now) {
     const { name } = definition;
-    if (seen.has(name) || !passes(filter, definition)) return [];
+    if (seen.has(name) || !passes(filter, definition)) continue;
     seen.add(name);
     const old = known.get(name);
-    return old !== undefined && canonical(old) === canonical(definition) ? [old] : [definition];
-  });
+    kept.push(old !== undefined && canonical(old) === canonical(definition) ? old : definition);
+  }
+  return kept;
 }
 
 /** Whether a tool is offered. */
@@ -51,7 +53,8 @@ export function namePasses({ include, exclude }: ToolFilter, name: string): bool
   return exclude === undefined || !exclude.some((pattern) => matches(pattern, name));
 }
 
-function hintsPass({ hints = {} }: ToolFilter, annotations: ToolAnnotations = {}): boolean {
+function hintsPass({ hints }: ToolFilter, annotations: ToolAnnotations = {}): boolean {
+  if (hints === undefined) return true;
   const claims: Record<Hint, boolean> = { ...UNCLAIMED, ...annotations };
   // What only reads destroys nothing, and can be repeated.
   if (claims.readOnlyHint) {

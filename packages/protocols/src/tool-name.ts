@@ -28,9 +28,10 @@ export const RESERVED_TOOL_NAMES: readonly string[] = Object.freeze([
  */
 export function exposedToolName(id: ToolId): string {
   const plain = `${id.capability}__${id.name}`;
-  const safe = plain.replaceAll(/[^A-Za-z0-9_-]/gu, '_');
   const ambiguous = id.capability.includes('__') || id.capability.endsWith('_');
-  if (safe === plain && !ambiguous && safe.length <= MAX_LENGTH && id.name !== '') return safe;
+  const fits = plain.length <= MAX_LENGTH && id.name !== '' && !ambiguous;
+  if (fits && /^[A-Za-z0-9_-]*$/.test(plain)) return plain;
+  const safe = plain.replaceAll(/[^A-Za-z0-9_-]/gu, '_');
   const hash = sha256Hex(`${id.capability}\0${id.name}`).slice(0, HASH_DIGITS);
   return `${safe.slice(0, MAX_LENGTH - HASH_DIGITS - 1)}_${hash}`;
 }

@@ -2,6 +2,7 @@ import type { RegistrationScope } from '@patchbay/protocols';
 
 import { BySession } from './by-session.ts';
 import { isBelow } from './scope-store.ts';
+import { Sweep } from './sweep.ts';
 import type { View } from './view.ts';
 
 /** A view, held weakly, and where to find it when it is gone. */
@@ -14,25 +15,34 @@ interface Held {
 export class OpenViews {
   readonly #open = new BySession<Held>();
   readonly #heldAs = new WeakMap<View, Held>();
-  readonly #collected = new FinalizationRegistry<Held>((held) => this.#open.delete(held, held));
+  readonly #sweep = new Sweep();
+  #count = 0;
 
   add(view: View): void {
     const { session } = view.scope;
     const held = { view: new WeakRef(view), ...(session === undefined ? {} : { session }) };
+    if (this.#sweep.isDue(this.#count)) {
+      for (const old of this.#open.within({}))
+        if (old.view.deref() === undefined) this.#remove(old);
+      this.#sweep.done(this.#count);
+    }
     this.#open.add(held, held);
+    this.#count++;
     this.#heldAs.set(view, held);
-    this.#collected.register(view, held, view);
   }
 
   delete(view: View): void {
-    this.#collected.unregister(view);
     const held = this.#heldAs.get(view);
-    if (held !== undefined) this.#open.delete(held, held);
+    if (held !== undefined) this.#remove(held);
   }
 
   below(scope: RegistrationScope): readonly View[] {
     return [...this.#open.within(scope)]
       .flatMap(({ view }) => view.deref() ?? [])
       .filter((view) => isBelow(view.scope, scope));
+  }
+
+  #remove(held: Held): void {
+    if (this.#open.delete(held, held)) this.#count--;
   }
 }

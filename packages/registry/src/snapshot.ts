@@ -12,6 +12,7 @@ import {
 import type { Answer, Facets } from './answers.ts';
 import { by } from './by.ts';
 import type { Registration } from './registration.ts';
+import { Sweep } from './sweep.ts';
 import { passes, type Viewer } from './viewer.ts';
 
 /** What one visible capability answered. */
@@ -42,9 +43,7 @@ export interface Snapshot {
 /** Snapshots in use: viewers of the same answers through the same filter share one. */
 export class Snapshots {
   readonly #inUse = new Map<string, WeakRef<Snapshot>>();
-  readonly #collected = new FinalizationRegistry<string>((key) => {
-    if (this.#inUse.get(key)?.deref() === undefined) this.#inUse.delete(key);
-  });
+  readonly #sweep = new Sweep();
 
   /** `parts` are sorted by id; `fingerprint` is theirs. */
   of(parts: readonly Part[], { filter }: Viewer, fingerprint: string): Snapshot {
@@ -52,8 +51,12 @@ export class Snapshots {
     const known = this.#inUse.get(key)?.deref();
     if (known !== undefined) return known;
     const made = makeSnapshot(parts, filter, fingerprint);
+    if (this.#sweep.isDue(this.#inUse.size)) {
+      for (const [old, snapshot] of this.#inUse)
+        if (snapshot.deref() === undefined) this.#inUse.delete(old);
+      this.#sweep.done(this.#inUse.size);
+    }
     this.#inUse.set(key, new WeakRef(made));
-    this.#collected.register(made, key);
     return made;
   }
 }
