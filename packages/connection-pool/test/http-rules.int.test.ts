@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { inspect } from 'node:util';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 
 import { ConnectionPool, isPublicAddress, type PoolOptions } from '@patchbay/connection-pool';
 import type { HttpServerConfig } from '@patchbay/protocols';
@@ -192,6 +193,28 @@ describe.concurrent('an answer to a call', () => {
       res.end(`data: ${result(id)}\n\n`);
     });
     await using http = await connected({ url: server.url }, { ...fast, maxLineBytes: 4_000 });
+    expect(textOf(await http.client.callTool('any', {}))).toBe('ok');
+  });
+
+  it.each([
+    ['gzip', gzipSync, 'application/json'],
+    ['br', brotliCompressSync, 'application/json'],
+    ['gzip', gzipSync, 'text/event-stream'],
+  ] as const)('may be packed (%s, %3$s); its limit is that of what is in it', async (...of) => {
+    const [encoding, pack, type] = of;
+    await using server = await odd((res, { id, params }) => {
+      const text = params?.name === 'broken' ? '' : result(id);
+      const padding = params?.name === 'long' ? ' '.repeat(1_000_000) : '';
+      const body = type === 'application/json' ? padding + text : `data: ${padding}${text}\n\n`;
+      res.writeHead(200, { 'content-type': type, 'content-encoding': encoding });
+      res.end(params?.name === 'broken' ? 'not packed at all' : pack(body));
+    });
+    await using http = await connected({ url: server.url }, { ...fast, maxLineBytes: 4_000 });
+    expect(textOf(await http.client.callTool('any', {}))).toBe('ok');
+    expect(await failure(http.client.callTool('long', {}))).toMatchObject({ code: 'too-large' });
+    expect(await failure(http.client.callTool('broken', {}))).toMatchObject({
+      code: 'outcome-unknown',
+    });
     expect(textOf(await http.client.callTool('any', {}))).toBe('ok');
   });
 });

@@ -1,15 +1,15 @@
-import type { Readable } from 'node:stream';
-
 import type { JSONRPCMessage, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 
 import type { HttpRequests } from '../http/http-carrier.ts';
 import { pause } from '../pause.ts';
 import { TOO_LARGE } from '../stand-in.ts';
 import { answerId } from '../stdio/answer-id.ts';
+import type { Stop } from '../stop.ts';
 import { isObject } from '../wire-content.ts';
-import type { Post } from './own-calls.ts';
 import { EventReader } from './event-reader.ts';
-import { broken, type Answer, type Send } from './send.ts';
+import type { Answer } from './incoming.ts';
+import type { Post } from './own-calls.ts';
+import type { Send } from './send.ts';
 
 type Sdk = typeof import('@modelcontextprotocol/client');
 
@@ -37,7 +37,6 @@ export function postOverHttp(
     ),
     'accept-encoding': 'gzip, deflate, br',
   };
-  const { href } = url;
 
   const tooLarge = () =>
     sdk.ProtocolError.fromError(-32_000, 'a message of the server is too long', {
@@ -52,6 +51,14 @@ export function postOverHttp(
     return headers;
   };
 
+  const ask = (init: Omit<Parameters<Send>[1], 'signal'>): Promise<Answer> =>
+    send(url, {
+      ...init,
+      get signal() {
+        return init.stop.signal;
+      },
+    });
+
   /** Servers of 2025-03-26 may send several messages at once. */
   const deliver = (text: string) => {
     const parsed: unknown = JSON.parse(text);
@@ -63,16 +70,16 @@ export function postOverHttp(
   };
 
   /** Reads events until the stream ends. It goes on after the answer, so that the socket can be used again. */
-  const readEvents = async (body: Readable, reader: EventReader) => {
+  const readEvents = async (answer: Answer, reader: EventReader) => {
     try {
-      for await (const chunk of body) reader.push(chunk as Buffer);
+      await answer.read((chunk) => reader.push(chunk));
     } catch {
       // Cut is as if it had ended: perhaps it can be resumed.
       if (reader.failure !== undefined) throw reader.failure;
     }
   };
 
-  const follow = async (body: Readable, signal: AbortSignal, isOpen: () => boolean) => {
+  const follow = async (answer: Answer, stop: Stop, isOpen: () => boolean) => {
     const reader = new EventReader(maxBytes, tooLarge, (text) => {
       try {
         deliver(text);
@@ -80,21 +87,21 @@ export function postOverHttp(
         transport.onerror?.(error as Error);
       }
     });
-    await readEvents(body, reader);
-    for (let resumes = 0; isOpen() && reader.lastId !== undefined && !signal.aborted;) {
+    await readEvents(answer, reader);
+    for (let resumes = 0; isOpen() && reader.lastId !== undefined && !stop.isOver;) {
       if (resumes++ >= MAX_RESUMES) return;
       const wait = reader.retryMs ?? RESUME_MS.first * 2 ** (resumes - 1);
-      await pause(Math.min(wait, RESUME_MS.most), signal);
+      await pause(Math.min(wait, RESUME_MS.most), stop.signal);
       const headers = headersNow();
       headers['accept'] = 'text/event-stream';
       headers['last-event-id'] = reader.lastId;
-      const response = await send(href, { method: 'GET', headers, signal }).catch(() => undefined);
-      if (response?.status === 200) await readEvents(response.stream, reader);
+      const response = await ask({ method: 'GET', headers, stop }).catch(() => undefined);
+      if (response?.status === 200) await readEvents(response, reader);
       else await response?.body.cancel();
     }
   };
 
-  return async (message, { signal }, isOpen) => {
+  return async (message, stop, isOpen) => {
     const headers = headersNow();
     headers['content-type'] = 'application/json';
     headers['accept'] = 'application/json, text/event-stream';
@@ -108,10 +115,10 @@ export function postOverHttp(
       headers['mcp-name'] = headerValue(name);
     }
     const body = JSON.stringify(message);
-    const response = await send(href, { method: 'POST', headers, body, signal });
+    const response = await ask({ method: 'POST', headers, body, stop });
     const { status } = response;
     if (status < 200 || status > 299) {
-      const said = (await whole(response.stream, MAX_SAID, tooLarge)).toString();
+      const said = (await whole(response, MAX_SAID, tooLarge)).toString();
       // In the newer era it is the answer.
       if (status === 400 && isModern && isErrorOf(said, message.id)) {
         deliver(said);
@@ -128,9 +135,9 @@ export function postOverHttp(
     const contentType = response.headers.get('content-type') ?? '';
     const kind = contentType.split(';', 1)[0]!.trim().toLowerCase();
     if (status !== 202 && kind === 'text/event-stream') {
-      await follow(response.stream, signal, isOpen);
+      await follow(response, stop, isOpen);
     } else if (status !== 202 && kind === 'application/json') {
-      deliver((await whole(response.stream, maxBytes, tooLarge)).toString());
+      deliver((await whole(response, maxBytes, tooLarge)).toString());
     } else {
       await response.body.cancel();
       if (status !== 202)
@@ -144,19 +151,14 @@ export function postOverHttp(
   };
 }
 
-async function whole(body: Readable, maxBytes: number, tooLarge: () => Error): Promise<Buffer> {
+async function whole(answer: Answer, maxBytes: number, tooLarge: () => Error): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  try {
-    for await (const chunk of body) {
-      bytes += (chunk as Buffer).length;
-      if (bytes > maxBytes) break;
-      chunks.push(chunk as Buffer);
-    }
-  } catch (cause) {
-    throw broken(cause);
-  }
-  if (bytes > maxBytes) throw tooLarge();
+  await answer.read((chunk) => {
+    bytes += chunk.length;
+    if (bytes > maxBytes) throw tooLarge();
+    chunks.push(chunk);
+  });
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 }
 

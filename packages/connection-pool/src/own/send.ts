@@ -1,66 +1,39 @@
-import type { Readable } from 'node:stream';
-import { createBrotliDecompress, createUnzip } from 'node:zlib';
-
 import type { Dispatcher } from 'undici';
 
-/** As much of a `Response` as is looked at, and its body as it comes. */
-export interface Answer {
-  readonly status: number;
-  readonly statusText: string;
-  readonly headers: { get(name: string): string | null };
-  readonly body: { cancel(): Promise<void> };
-  readonly stream: Readable;
-}
+import type { Stop } from '../stop.ts';
+import { Incoming, type Answer } from './incoming.ts';
 
 /** A `fetch` with fewer wishes. It follows no redirect. Fails as `fetch` does. */
 export type Send = (
-  url: string,
+  url: URL,
   init: {
     readonly method: 'POST' | 'GET';
     readonly headers: Readonly<Record<string, string>>;
     readonly body?: string;
+    readonly stop: Stop;
+    /** That of `stop`, for whoever waits in between; made when it is asked for. */
     readonly signal: AbortSignal;
   },
 ) => Promise<Answer>;
 
-/** Sends by sockets of `undici`. */
+/** Sends by sockets of `undici`, without a stream for each answer: what comes is read as it comes. */
 export function sendBy(sockets: Dispatcher): Send {
-  return async (url, init) => {
-    const { headers: wanted } = init as { readonly headers: Headers | Record<string, string> };
-    const { origin, pathname, search } = new URL(url);
-    try {
-      const { statusCode, statusText, headers, body } = await sockets.request({
-        ...init,
+  return ({ origin, pathname, search }, { method, headers, body, stop }) => {
+    const wanted = headers as Headers | Record<string, string>;
+    const incoming = new Incoming(stop);
+    sockets.dispatch(
+      {
         origin,
         path: `${pathname}${search}`,
+        method,
         headers: wanted instanceof Headers ? Object.fromEntries(wanted) : wanted,
+        body: body ?? null,
         // How long something may take is decided by whoever asks.
         headersTimeout: 0,
         bodyTimeout: 0,
-      });
-      return {
-        status: statusCode,
-        statusText,
-        headers: { get: (name) => text(headers[name.toLowerCase()]) },
-        body: { cancel: () => body.dump().catch(() => undefined) },
-        stream: decoded(body, text(headers['content-encoding'])),
-      };
-    } catch (cause) {
-      throw broken(cause);
-    }
+      },
+      incoming,
+    );
+    return incoming.answer;
   };
-}
-
-/** What the network says, as `fetch` says it. */
-export const broken = (cause: unknown): TypeError => new TypeError('fetch failed', { cause });
-
-const text = (value: string | readonly string[] | undefined): string | null =>
-  value === undefined ? null : typeof value === 'string' ? value : value.join(', ');
-
-function decoded(body: Readable, encoding: string | null): Readable {
-  if (encoding === null || encoding === 'identity') return body;
-  const decoder = encoding === 'br' ? createBrotliDecompress() : createUnzip();
-  body.once('error', (error) => decoder.destroy(error));
-  decoder.once('close', () => body.destroy());
-  return body.pipe(decoder);
 }
