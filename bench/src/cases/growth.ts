@@ -121,6 +121,23 @@ export const growths = (base: number): readonly Case[] => [
       return sessions.length;
     },
   })),
+  growth('agents of a session that each end while all others are open', base, async (size) => ({
+    run: async () => {
+      await using registry = new ExtensionRegistry();
+      const tools = toolsOf('all', 10);
+      registry.register({
+        id: 'all',
+        tools: async ({ scope }) => (scope.agent === undefined ? [] : tools),
+      });
+      const agents = Array.from({ length: size }, (_, i) => ({
+        session: 'of all',
+        agent: `coder/researcher#${i}`,
+      }));
+      for (const agent of agents) await registry.view(agent).compile();
+      for (const agent of agents) await registry.close(agent);
+      return agents.length;
+    },
+  })),
   growth(
     'registrations that come and go while somebody listens',
     Math.ceil(base / 10),

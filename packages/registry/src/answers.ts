@@ -19,7 +19,7 @@ import {
   type ToolDefinition,
 } from '@patchbay/protocols';
 
-import { BySession } from './by-session.ts';
+import { ByScope } from './by-scope.ts';
 import type { Registration } from './registration.ts';
 import { isBelow } from './scope-store.ts';
 import { keepIdentity } from './keep-identity.ts';
@@ -124,7 +124,7 @@ class FacetAnswers<F extends Facet> {
   readonly #ask: Ask<F>;
   readonly #kept = new Map<string, Kept<Facets[F]>>();
   /** Keys of what is kept for one scope only. */
-  readonly #keptFor = new BySession<string>();
+  readonly #keptFor = new ByScope<string>();
   readonly #asked = new Map<string, Asked<Facets[F]>>();
   #audience: Audience | undefined;
 

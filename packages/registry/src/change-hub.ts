@@ -9,7 +9,7 @@ import {
   type TraceListener,
 } from '@patchbay/protocols';
 
-import { BySession } from './by-session.ts';
+import { ByScope } from './by-scope.ts';
 import type { Registration } from './registration.ts';
 import { isBelow } from './scope-store.ts';
 import { untilAnyOf, type Until } from './waiting.ts';
@@ -37,7 +37,7 @@ export interface ChangeHubHost {
  * somebody listens here; one that fails does not end the merged stream. (RFC-0051 "merge_change_streams")
  */
 export class ChangeHub {
-  readonly #listeners = new BySession<Listener>();
+  readonly #listeners = new ByScope<Listener>();
   readonly #host: ChangeHubHost;
   /** What was traced: every listener hears the same event of a source. */
   readonly #traced = new WeakSet<ChangeEvent>();

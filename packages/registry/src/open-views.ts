@@ -1,6 +1,6 @@
-import type { RegistrationScope } from '@patchbay/protocols';
+import type { RegistrationScope, Scope } from '@patchbay/protocols';
 
-import { BySession } from './by-session.ts';
+import { ByScope } from './by-scope.ts';
 import { isBelow } from './scope-store.ts';
 import { Sweep } from './sweep.ts';
 import type { View } from './view.ts';
@@ -8,25 +8,25 @@ import type { View } from './view.ts';
 /** A view, held weakly, and where to find it when it is gone. */
 interface Held {
   readonly view: WeakRef<View>;
-  readonly session?: string;
+  readonly scope: Scope;
 }
 
 /** Views that are in use, to be closed with their scope. Held weakly: a view made per request need not be closed. */
 export class OpenViews {
-  readonly #open = new BySession<Held>();
+  readonly #open = new ByScope<Held>();
   readonly #heldAs = new WeakMap<View, Held>();
   readonly #sweep = new Sweep();
   #count = 0;
 
   add(view: View): void {
-    const { session } = view.scope;
-    const held = { view: new WeakRef(view), ...(session === undefined ? {} : { session }) };
+    const { scope } = view;
+    const held = { view: new WeakRef(view), scope };
     if (this.#sweep.isDue(this.#count)) {
       for (const old of this.#open.within({}))
         if (old.view.deref() === undefined) this.#remove(old);
       this.#sweep.done(this.#count);
     }
-    this.#open.add(held, held);
+    this.#open.add(scope, held);
     this.#count++;
     this.#heldAs.set(view, held);
   }
@@ -43,6 +43,6 @@ export class OpenViews {
   }
 
   #remove(held: Held): void {
-    if (this.#open.delete(held, held)) this.#count--;
+    if (this.#open.delete(held.scope, held)) this.#count--;
   }
 }

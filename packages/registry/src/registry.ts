@@ -24,6 +24,7 @@ import {
 import { Activity } from './activity.ts';
 import type { Facet } from './answers.ts';
 import { by } from './by.ts';
+import { ByScope } from './by-scope.ts';
 import { ChangeHub } from './change-hub.ts';
 import { PeerAnswers } from './peers.ts';
 import { Registration } from './registration.ts';
@@ -108,7 +109,7 @@ export class ExtensionRegistry implements AsyncDisposable {
   readonly #owners = new Map<string, Identity>();
   readonly #views = new OpenViews();
   /** Taken out, but not yet closed. */
-  readonly #ending = new Set<Registration>();
+  readonly #ending = new ByScope<Registration>();
   readonly #told = new Told();
   readonly #hub: ChangeHub;
   readonly #host: ViewHost;
@@ -265,7 +266,7 @@ export class ExtensionRegistry implements AsyncDisposable {
   }
 
   async #end(at: RegistrationScope): Promise<void> {
-    const ending = [...this.#ending].filter(({ scope }) => isBelow(scope, at));
+    const ending = [...this.#ending.within(at)].filter(({ scope }) => isBelow(scope, at));
     const views = this.#views.below(at);
     const seen = this.#store.seenFrom(at);
     const closing = this.#close([...this.#store.below(at), ...ending]);
@@ -298,13 +299,13 @@ export class ExtensionRegistry implements AsyncDisposable {
     for (const registration of open) {
       this.#store.delete(registration);
       this.#told.forget(registration.id);
-      this.#ending.add(registration);
+      this.#ending.add(registration.scope, registration);
     }
     // A capability that is registered elsewhere too lives on there.
     closeInOrder(open, this.#options.closeTimeoutMs, (capability) => this.#store.has(capability));
     for (const registration of open) this.#hub.changed(registration, 'unregistered');
     const ended = await Promise.all(inClosingOrder(registrations).map(({ ended: end }) => end));
-    for (const registration of open) this.#ending.delete(registration);
+    for (const registration of open) this.#ending.delete(registration.scope, registration);
     const errors = ended.filter((error) => error !== undefined);
     if (errors.length === 1) throw errors[0]!;
     if (errors.length > 1) {

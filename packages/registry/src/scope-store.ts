@@ -7,7 +7,7 @@ import {
 } from '@patchbay/protocols';
 
 import { by } from './by.ts';
-import { BySession } from './by-session.ts';
+import { ByScope } from './by-scope.ts';
 import type { Registration } from './registration.ts';
 
 /** Where a visible id comes from, and what it hides. */
@@ -19,7 +19,7 @@ export interface Visible {
 
 /** Who is registered where, and who sees what. Looking costs the registrations of one's own scopes, not of all. */
 export class ScopeStore {
-  readonly #registered = new BySession<Registration>();
+  readonly #registered = new ByScope<Registration>();
   /** Each by its id and its very scope. */
   readonly #at = new Map<string, Registration>();
   /** How often each id, and each capability, is registered. */
@@ -68,7 +68,7 @@ export class ScopeStore {
   /** Whether anything is registered for exactly this turn. */
   hasTurn(session: string | undefined, turn: string): boolean {
     if (session === undefined) return false;
-    for (const r of this.#registered.of(session)) if (r.scope.turn === turn) return true;
+    for (const r of this.#registered.within({ session })) if (r.scope.turn === turn) return true;
     return false;
   }
 
@@ -105,7 +105,7 @@ export class ScopeStore {
 
   /** Whatever somebody at or below `scope` can have seen. */
   seenFrom(scope: RegistrationScope): readonly Registration[] {
-    return scope.session === undefined ? this.all() : [...this.#registered.above(scope)];
+    return scope.session === undefined ? this.all() : [...this.#registered.around(scope)];
   }
 
   all(): readonly Registration[] {

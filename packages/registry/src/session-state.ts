@@ -1,9 +1,13 @@
-import { PatchbayError, scopeCovers, type Json, type SessionState } from '@patchbay/protocols';
+import { PatchbayError, type Json, type SessionState } from '@patchbay/protocols';
+
+import { AgentTree } from './agent-tree.ts';
 
 /** A {@link SessionState} whose keys have versions, so that whoever compiled with an old value is known to be stale. */
 export class VersionedState implements SessionState {
   readonly #values = new Map<string, Json>();
   readonly #versions = new Map<string, number>();
+  /** Keys that end in a colon and the path of an agent. */
+  readonly #ofAgents = new AgentTree<string>();
   #version = 0;
 
   get(key: string): Json | undefined {
@@ -17,6 +21,8 @@ export class VersionedState implements SessionState {
       this.#values.set(key, plain(key, value));
     }
     this.#versions.set(key, ++this.#version);
+    const agent = agentOf(key);
+    if (agent !== undefined) this.#ofAgents.add(agent, key);
   }
 
   snapshot(): { readonly [key: string]: Json } {
@@ -31,9 +37,8 @@ export class VersionedState implements SessionState {
 
   /** Drops what an agent and those below it remembered: the keys that end in a colon and its path. */
   forgetAgent(agent: string): void {
-    for (const key of this.#versions.keys()) {
-      const at = key.indexOf(':');
-      if (at === -1 || !scopeCovers({ agent }, { agent: key.slice(at + 1) })) continue;
+    for (const key of this.#ofAgents.walk(agent, { below: true })) {
+      this.#ofAgents.delete(agentOf(key), key);
       this.#values.delete(key);
       this.#versions.delete(key);
       this.#version++;
@@ -44,6 +49,12 @@ export class VersionedState implements SessionState {
   version(key?: string): number {
     return key === undefined ? this.#version : (this.#versions.get(key) ?? 0);
   }
+}
+
+/** The path of the agent that a key belongs to. */
+function agentOf(key: string): string | undefined {
+  const at = key.indexOf(':');
+  return at === -1 ? undefined : key.slice(at + 1);
 }
 
 /** A copy that nobody else holds, and proof that the value is JSON. */

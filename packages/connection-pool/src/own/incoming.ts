@@ -2,9 +2,8 @@ import { AsyncResource } from 'node:async_hooks';
 import type { IncomingHttpHeaders } from 'node:http';
 import { createBrotliDecompress, createUnzip } from 'node:zlib';
 
+import type { Stop } from '@patchbay/protocols';
 import type { Dispatcher } from 'undici';
-
-import type { Stop } from '../stop.ts';
 
 /** As much of a `Response` as is looked at, and its body as it comes. */
 export interface Answer {

@@ -1,10 +1,10 @@
 import type { JSONRPCMessage, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import type { Stop } from '@patchbay/protocols';
 
 import type { HttpRequests } from '../http/http-carrier.ts';
 import { pause } from '../pause.ts';
 import { TOO_LARGE } from '../stand-in.ts';
 import { answerId } from '../stdio/answer-id.ts';
-import type { Stop } from '../stop.ts';
 import { isObject } from '../wire-content.ts';
 import { EventReader } from './event-reader.ts';
 import type { Answer } from './incoming.ts';

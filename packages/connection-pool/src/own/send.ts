@@ -1,6 +1,6 @@
+import type { Stop } from '@patchbay/protocols';
 import type { Dispatcher } from 'undici';
 
-import type { Stop } from '../stop.ts';
 import { Incoming, type Answer } from './incoming.ts';
 
 /** A `fetch` with fewer wishes. It follows no redirect. Fails as `fetch` does. */
