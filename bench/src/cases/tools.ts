@@ -29,8 +29,8 @@ const propertiesOf = (schemas: readonly unknown[]): number =>
     return sum + Object.keys(properties).length;
   }, 0);
 
-const schemasOf = (tools: ToolSet): Promise<readonly unknown[]> =>
-  Promise.all(Object.values(tools).map((tool) => asSchema(tool.inputSchema).jsonSchema));
+const schemasOf = (tools: ToolSet): readonly unknown[] =>
+  Object.values(tools).map((tool) => asSchema(tool.inputSchema).jsonSchema);
 
 /**
  * From a connection that is there to the tools of the framework. Ours make a schema when it is read, as what is deferred or
@@ -43,8 +43,8 @@ function firstBuild(tools: number, of: { output?: boolean; read?: boolean } = {}
   let client: MCPClient;
   let adapters: MultiServerMCPClient;
   const built = new Map<string, Built>();
-  const note = async (name: string, count: number, schemas: () => unknown) => {
-    const all = read ? ((await schemas()) as readonly unknown[]) : undefined;
+  const note = (name: string, count: number, schemas: () => readonly unknown[]) => {
+    const all = read ? schemas() : undefined;
     built.set(name, { tools: count, ...(all && { properties: propertiesOf(all) }) });
   };
   const answer = (name: string) => async () => built.get(name);
@@ -55,7 +55,7 @@ function firstBuild(tools: number, of: { output?: boolean; read?: boolean } = {}
       run: async () => {
         const { registry, extensions } = registryOver(server, connections);
         const made = await extensions.toolsForMessages();
-        await note('patchbay', Object.keys(made).length, () => schemasOf(made));
+        note('patchbay', Object.keys(made).length, () => schemasOf(made));
         await registry.close();
       },
       answer: answer('patchbay'),
@@ -68,7 +68,7 @@ function firstBuild(tools: number, of: { output?: boolean; read?: boolean } = {}
       },
       run: async () => {
         const made = await client.tools();
-        await note('@ai-sdk/mcp', Object.keys(made).length, () => schemasOf(made as ToolSet));
+        note('@ai-sdk/mcp', Object.keys(made).length, () => schemasOf(made));
       },
       answer: answer('@ai-sdk/mcp'),
       teardown: () => client.close(),
@@ -84,7 +84,7 @@ function firstBuild(tools: number, of: { output?: boolean; read?: boolean } = {}
       run: async () => {
         const connected = await adapters.getClient('all');
         const made = await loadMcpTools('all', connected!);
-        await note('@langchain/mcp-adapters', made.length, () => made.map(({ schema }) => schema));
+        note('@langchain/mcp-adapters', made.length, () => made.map(({ schema }) => schema));
       },
       answer: answer('@langchain/mcp-adapters'),
       teardown: () => adapters.close(),

@@ -72,7 +72,7 @@ export function makeTombstone(name: string, host: ToolHost): Tool {
     type: 'dynamic',
     needsApproval: true,
     inputSchema: openSchema() as Schema,
-  } as Tool;
+  };
 }
 
 interface Caller {

@@ -1,6 +1,6 @@
 import { saidIn } from '@patchbay/adapter-kit';
 import type { ExtensionView, Tool as PatchbayTool, TurnView } from '@patchbay/protocols';
-import type { ModelMessage, ToolSet } from 'ai';
+import type { ModelMessage } from 'ai';
 
 import { asMessages, systemMessages, userText, type Instructions } from './instructions.ts';
 import type { LiveTools, Offer } from './live-tools.ts';

@@ -15,7 +15,7 @@ const covers = (above: Path, below: Path) =>
     { session: 's', ...(above === undefined ? {} : { agent: above }) },
     { session: 's', ...(below === undefined ? {} : { agent: below }) },
   );
-const sorted = (found: Iterable<Path>) => [...found].toSorted();
+const sorted = (found: Iterable<Path>) => [...found].toSorted((a = '', b = '') => (a < b ? -1 : 1));
 
 const filled = () => {
   const tree = new AgentTree<Path>();
