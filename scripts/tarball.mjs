@@ -1,4 +1,5 @@
 // @ts-check
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { readManifest, root } from './consumer-project.mjs';
@@ -26,8 +27,22 @@ export async function packAll(into) {
   );
 }
 
-/** @param {string} file A file of `dist`. */
-const sourceOf = (file) => file.replace(/^dist/, 'src').replace(/(\.d\.ts|\.js)(\.map)?$/, '.ts');
+/**
+ * The sources that a file of `dist` was made of: of a script, those that its map names.
+ * @param {string} folder
+ * @param {string} file
+ * @returns {readonly string[]}
+ */
+function sourcesOf(folder, file) {
+  if (!/\.js(\.map)?$/u.test(file))
+    return [file.replace(/^dist/u, 'src').replace(/\.d\.ts(\.map)?$/u, '.ts')];
+  const map = join(folder, file.replace(/(\.map)?$/u, '.map'));
+  /** @type {{ sources: string[] }} */
+  const { sources } = existsSync(map)
+    ? JSON.parse(readFileSync(map, 'utf8'))
+    : { sources: [`../${file}, which has no map`] };
+  return sources.map((source) => join('dist', source));
+}
 
 /**
  * What is wrong with a tarball itself.
@@ -37,7 +52,8 @@ const sourceOf = (file) => file.replace(/^dist/, 'src').replace(/(\.d\.ts|\.js)(
  * @returns {readonly string[]}
  */
 export function tarballFaults(project, name, files) {
-  const manifest = readManifest(join(project, 'node_modules', name));
+  const folder = join(project, 'node_modules', name);
+  const manifest = readManifest(folder);
   const text = JSON.stringify(manifest);
   const targets = Object.values(manifest.exports ?? {}).flatMap((target) =>
     typeof target === 'string' ? [target] : Object.values(target),
@@ -57,7 +73,8 @@ export function tarballFaults(project, name, files) {
       .map((file) => `${file} does not belong into the tarball`),
     ...files
       .filter((file) => file.startsWith('dist/'))
-      .filter((file) => !files.includes(sourceOf(file)))
-      .map((file) => `${file} has no source (any more): remove dist and build again`),
+      .flatMap((file) => sourcesOf(folder, file).map((source) => ({ file, source })))
+      .filter(({ source }) => !files.includes(source))
+      .map(({ file, source }) => `${file} is made of ${source}, which is not in the tarball`),
   ];
 }

@@ -205,6 +205,7 @@ describe.each(published.map((pkg) => [pkg.manifest.name, pkg] as const))('%s', (
       extends: '../../tsconfig.base.json',
       compilerOptions: {
         composite: true,
+        emitDeclarationOnly: true,
         rootDir: 'src',
         outDir: 'dist',
         tsBuildInfoFile: 'dist/.tsbuildinfo',
@@ -235,7 +236,7 @@ describe.each(published.map((pkg) => [pkg.manifest.name, pkg] as const))('%s', (
       engines: { node: '>=20.19' },
       publishConfig: { access: 'public' },
       scripts: {
-        build: 'tsc -b tsconfig.build.json',
+        build: 'tsc -b tsconfig.build.json && node ../../scripts/bundle.mjs',
         'check:publish': 'publint --strict && attw --pack . --profile esm-only',
       },
     });
