@@ -72,8 +72,8 @@ export class PatchbayError extends Error {
   readonly details: Readonly<Record<string, unknown>> | undefined;
 
   static {
-    Object.defineProperty(PatchbayError.prototype, BRAND, { value: true });
-    Object.defineProperty(PatchbayError.prototype, 'name', {
+    Object.defineProperty(this.prototype, BRAND, { value: true });
+    Object.defineProperty(this.prototype, 'name', {
       value: 'PatchbayError',
       writable: true,
       configurable: true,
@@ -100,7 +100,7 @@ export class PatchbayError extends Error {
 /** A capability that contains itself. (RFC-0051 "Composition via Client Sharing") */
 export class CircularCompositionError extends PatchbayError {
   static {
-    Object.defineProperty(CircularCompositionError.prototype, 'name', {
+    Object.defineProperty(this.prototype, 'name', {
       value: 'CircularCompositionError',
     });
   }
