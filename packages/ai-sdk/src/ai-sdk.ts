@@ -109,7 +109,12 @@ export function aiSdk<OWN extends ToolSet = ToolSet, OUTPUTS extends OutputSchem
     use: (turn: TurnView) => Promise<T>,
   ): Promise<T> => {
     const run = byMessages.get(messages);
-    if (run !== undefined) return use(run.preparedTurn() ?? (await run.turn()));
+    if (run !== undefined) {
+      const turn = run.turn();
+      // Where the model thought longer than a turn may rest, what the turn hides is asked anew.
+      if (turn.current() === undefined) await turn.prepare();
+      return use(turn);
+    }
     const text = userText(messages);
     const turn = view.beginTurn(text === undefined ? {} : { userText: text });
     try {

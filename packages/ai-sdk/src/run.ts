@@ -66,21 +66,8 @@ export class Run {
     return this.#allowed?.includes(name) !== false;
   }
 
-  /** For calls of a step. Where the model thought longer than a turn may rest, what the turn hides is asked anew. */
-  async turn(): Promise<TurnView> {
-    const turn = this.#begin();
-    if (turn.current() === undefined) await turn.prepare();
-    return turn;
-  }
-
-  /** The same, if it was prepared. */
-  preparedTurn(): TurnView | undefined {
-    const turn = this.#begin();
-    return turn.current() === undefined ? undefined : turn;
-  }
-
-  /** The same one while it is open. */
-  #begin(): TurnView {
+  /** The same one while it is open; one that is begun anew is not prepared yet. */
+  turn(): TurnView {
     const text = this.#userText;
     return this.#view.beginTurn({
       turnId: this.#turnId,
@@ -98,7 +85,7 @@ export class Run {
     const messages = own.messages ?? options.messages;
 
     this.#userText = userText(messages) ?? this.#userText;
-    const step = await this.#begin().prepare({
+    const step = await this.turn().prepare({
       isSaid: saidIn(messages.map(({ content }) => content)),
     });
     this.#allowed = own.activeTools ?? activeTools;
