@@ -105,7 +105,7 @@ export const growths = (base: number): readonly Case[] => [
       close,
     };
   }),
-  growth('calls at once', base, async (size) => {
+  growth('calls at once', Math.ceil(base / 10), async (size) => {
     const { call, close } = await echoServer();
     return {
       run: async () => {

@@ -2,6 +2,7 @@ import type { Client } from '@modelcontextprotocol/client';
 import {
   PatchbayError,
   stopBy,
+  type Progress,
   type ServerInfo,
   type ServerRequestHandlers,
 } from '@patchbay/protocols';
@@ -101,16 +102,20 @@ export class ClientLink implements Link {
   ): Promise<unknown> {
     const handlers = this.#answerers.of(options);
     const own = this.#ownFor(method, options, handlers);
-    const asking: LinkRequest = {
-      ...options,
-      // Our own path knows by itself whose progress it is.
-      attended: options.attended === true && own === undefined,
-      onProgress: (progress) => {
-        options.onProgress(progress);
-        const { name } = params;
-        handlers.progress?.(progress, { method, ...(typeof name === 'string' ? { name } : {}) });
-      },
-    };
+    const asking =
+      handlers.progress === undefined
+        ? options
+        : {
+            ...options,
+            onProgress: (progress: Progress) => {
+              options.onProgress(progress);
+              const { name } = params;
+              handlers.progress?.(progress, {
+                method,
+                ...(typeof name === 'string' ? { name } : {}),
+              });
+            },
+          };
     const ask = async () => {
       try {
         const answered = own === undefined ? LEFT : await own.call(params, asking);
@@ -121,7 +126,8 @@ export class ClientLink implements Link {
       }
     };
     try {
-      const answer = await this.#answerers.during(asking, ask);
+      // Our own path knows by itself whose progress it is.
+      const answer = await this.#answerers.during(asking, ask, own !== undefined);
       this.answered++;
       return answer;
     } catch (error) {

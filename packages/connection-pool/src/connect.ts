@@ -205,12 +205,12 @@ async function attempt(
         stop: options.signal && stopBy(options.signal),
         what: () => 'connecting',
       },
-      ({ stop, hold }) => {
-        wait = hold;
+      (deadline) => {
+        wait = (until) => deadline.hold(until);
         return client.connect(carrier.transport, {
           // The client has timers too; ours decide.
           timeout: MAX_TIMER_MS,
-          signal: stop.signal,
+          signal: deadline.stop.signal,
           ...(prior === undefined ? {} : { prior }),
         });
       },

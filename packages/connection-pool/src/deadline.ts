@@ -13,76 +13,98 @@ export interface DeadlineOptions {
   readonly what: () => string;
 }
 
-/** What runs under a deadline. */
-export interface Running {
-  /** It ends with a neutral reason: what the caller said is nobody else's business. */
-  readonly stop: Stop;
-  /** A sign of life. */
-  readonly alive: () => void;
-  /** Time does not count until then. */
-  readonly hold: (until: Promise<unknown>) => void;
-}
-
 /**
  * Runs something until it is done, the caller aborts, or time is up; whatever comes first settles it at once.
  * @throws PatchbayError `aborted` (its cause is the caller's reason), `timeout`
  */
 export function withDeadline<T>(
-  { idleMs, totalMs = MAX_TIMER_MS, stop: caller, what }: DeadlineOptions,
-  run: (running: Running) => Promise<T>,
+  options: DeadlineOptions,
+  run: (deadline: Deadline) => Promise<T>,
 ): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const aborted = (cause: unknown) =>
-      new PatchbayError('aborted', `${capital(what())} was aborted by its caller.`, { cause });
-    if (caller?.isOver === true) throw aborted(caller.reason);
-    const stop = new Stopper();
-    const started = performance.now();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let held = 0;
-    let isOver = false;
-    const alive = () => {
-      clearTimeout(timer);
-      if (held > 0) return;
-      const left = Math.min(idleMs, totalMs - (performance.now() - started), MAX_TIMER_MS);
-      timer = setTimeout(late, Math.max(0, left));
-    };
-    const late = () => {
-      const seconds = Math.round((performance.now() - started) / 100) / 10;
-      const message = `${capital(what())} had no answer within ${seconds} s.`;
-      end(new PatchbayError('timeout', message), 'timeout');
-    };
-    const letGo = caller?.onEnd((reason) => end(aborted(reason), 'cancelled by the caller'));
-    const over = () => {
-      isOver = true;
-      clearTimeout(timer);
-      letGo?.();
-    };
-    const end = (error: PatchbayError, reason: string) => {
-      over();
-      reject(error);
-      stop.end(new Error(reason));
-    };
-    const hold = (until: Promise<unknown>) => {
-      held++;
-      clearTimeout(timer);
-      const go = () => {
-        held--;
-        if (!isOver) alive();
-      };
-      until.then(go, go);
-    };
-    alive();
-    run({ stop, alive, hold }).then(
+    const deadline = new Deadline(options, reject);
+    run(deadline).then(
       (value) => {
-        over();
+        deadline.over();
         resolve(value);
       },
       (error: unknown) => {
-        over();
+        deadline.over();
         reject(error);
       },
     );
   });
+}
+
+/** What something runs under. */
+export class Deadline {
+  /** It ends with a neutral reason: what the caller said is nobody else's business. */
+  readonly stop: Stop;
+  readonly #stopper = new Stopper();
+  readonly #options: DeadlineOptions;
+  readonly #fail: (error: PatchbayError) => void;
+  readonly #started = performance.now();
+  readonly #letGo: (() => void) | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #held = 0;
+  #isOver = false;
+
+  constructor(options: DeadlineOptions, fail: (error: PatchbayError) => void) {
+    const { stop: caller } = options;
+    this.#options = options;
+    this.#fail = fail;
+    this.stop = this.#stopper;
+    if (caller?.isOver === true) throw this.#aborted(caller.reason);
+    this.#letGo = caller?.onEnd((reason) =>
+      this.#end(this.#aborted(reason), 'cancelled by the caller'),
+    );
+    this.alive();
+  }
+
+  /** A sign of life. */
+  alive(): void {
+    clearTimeout(this.#timer);
+    if (this.#held > 0 || this.#isOver) return;
+    const { idleMs, totalMs = MAX_TIMER_MS } = this.#options;
+    const passed = performance.now() - this.#started;
+    const left = Math.min(idleMs, totalMs - passed, MAX_TIMER_MS);
+    this.#timer = setTimeout(() => this.#late(), Math.max(0, left));
+  }
+
+  /** Time does not count until then. */
+  hold(until: Promise<unknown>): void {
+    this.#held++;
+    clearTimeout(this.#timer);
+    const go = () => {
+      this.#held--;
+      this.alive();
+    };
+    until.then(go, go);
+  }
+
+  /** It is done, and has no deadline any more. */
+  over(): void {
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    this.#letGo?.();
+  }
+
+  #late(): void {
+    const seconds = Math.round((performance.now() - this.#started) / 100) / 10;
+    const message = `${capital(this.#options.what())} had no answer within ${seconds} s.`;
+    this.#end(new PatchbayError('timeout', message), 'timeout');
+  }
+
+  #aborted(cause: unknown): PatchbayError {
+    const message = `${capital(this.#options.what())} was aborted by its caller.`;
+    return new PatchbayError('aborted', message, { cause });
+  }
+
+  #end(error: PatchbayError, reason: string): void {
+    this.over();
+    this.#fail(error);
+    this.#stopper.end(new Error(reason));
+  }
 }
 
 /** As the beginning of a sentence. */

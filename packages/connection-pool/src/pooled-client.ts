@@ -282,7 +282,8 @@ export class PooledClient implements McpClient {
     { onProgress, handlers }: Pick<ToolCallOptions, 'onProgress' | 'handlers'> = {},
     tool?: ToolDefinition,
   ): Promise<unknown> {
-    return withDeadline(deadline, ({ stop, alive }) => {
+    return withDeadline(deadline, (running) => {
+      const { stop } = running;
       const request: LinkRequest = {
         stop,
         what: deadline.what,
@@ -290,7 +291,7 @@ export class PooledClient implements McpClient {
         tool,
         attended: onProgress !== undefined,
         onProgress: (progress) => {
-          alive();
+          running.alive();
           onProgress?.(progress);
         },
       };

@@ -41,7 +41,8 @@ export function announced(handlers: ServerRequestHandlers): ClientCapabilities {
 export class Answerers {
   readonly #own: ServerRequestHandlers;
   readonly #asking = new AsyncLocalStorage<LinkRequest>();
-  readonly #underWay = new Set<LinkRequest>();
+  /** With the ids of the messages that were sent for them, where they are followed. */
+  readonly #underWay = new Map<LinkRequest, readonly unknown[]>();
   /** By the id of their message. */
   readonly #asked = new Map<unknown, LinkRequest>();
 
@@ -54,20 +55,24 @@ export class Answerers {
     return this.#underWay.size === 0;
   }
 
-  /** Sends a request; until it is {@link over}, what the server asks because of it comes back to it. */
-  during<T>(request: LinkRequest, work: () => Promise<T>): Promise<T> {
-    this.#underWay.add(request);
+  /**
+   * Sends a request; until it is {@link over}, what the server asks because of it comes back to it. `knowsProgress`:
+   * whoever sends it knows by itself that a sign of life is of this request.
+   */
+  during<T>(request: LinkRequest, work: () => Promise<T>, knowsProgress: boolean): Promise<T> {
+    this.#underWay.set(request, NONE);
     // Following a request costs every promise of the program a little (Node 20): only where somebody is told by it.
     const isFollowed =
-      request.attended === true ||
+      (request.attended === true && !knowsProgress) ||
       isAny(this.#own) ||
       (request.handlers !== undefined && isAny(request.handlers));
     return isFollowed ? this.#asking.run(request, work) : work();
   }
 
   over(request: LinkRequest): void {
+    const ids = this.#underWay.get(request) ?? NONE;
     this.#underWay.delete(request);
-    for (const [id, asking] of this.#asked) if (asking === request) this.#asked.delete(id);
+    for (const id of ids) this.#asked.delete(id);
   }
 
   /**
@@ -80,8 +85,11 @@ export class Answerers {
     const asked = this.#asked;
     transport.send = (message, options) => {
       const asking = this.#asking.getStore();
-      if (asking !== undefined && 'id' in message && 'method' in message)
-        asked.set(message.id, asking);
+      const ids = asking && this.#underWay.get(asking);
+      if (ids !== undefined && 'id' in message && 'method' in message) {
+        asked.set(message.id, asking!);
+        this.#underWay.set(asking!, [...ids, message.id]);
+      }
       return send(message, options);
     };
     const telling = (tell: () => void) => {
@@ -118,8 +126,8 @@ export class Answerers {
   current(): ServerRequestHandlers {
     const asking = this.#asking.getStore();
     if (asking !== undefined && this.#underWay.has(asking)) return this.of(asking);
-    const [one] = this.#underWay;
-    const agree = [...this.#underWay].every(({ handlers }) => handlers === one?.handlers);
+    const [one] = this.#underWay.keys();
+    const agree = [...this.#underWay.keys()].every(({ handlers }) => handlers === one?.handlers);
     return one !== undefined && agree ? this.of(one) : this.#own;
   }
 
@@ -127,6 +135,8 @@ export class Answerers {
     return handlers === undefined ? this.#own : { ...this.#own, ...handlers };
   }
 }
+
+const NONE: readonly unknown[] = [];
 
 /** Lets handlers answer what a server asks, in both eras of the protocol, and hear what it logs. */
 export function answerRequests(

@@ -3,6 +3,7 @@ import {
   PatchbayError,
   servesSkills,
   toolsFromSource,
+  withSignal,
   type AcquireOptions,
   type CallContext,
   type Capability,
@@ -28,6 +29,8 @@ import {
   type SkillEntry,
   type SkillResource,
   type Tool,
+  type ToolAnnotations,
+  type ToolCallOptions,
   type ToolDefinition,
   type ToolResult,
 } from '@patchbay/protocols';
@@ -185,7 +188,6 @@ export class McpServerCapability
   }
 
   async callTool(name: string, args: unknown, context?: CallContext): Promise<ToolResult> {
-    const { timeoutMs, onProgress, handlers, stop } = context ?? {};
     const asker: AcquireOptions = context ?? {};
     const offered =
       this.#definition(name, asker) ?? (await this.#readDefinition(name, asker, asker.signal));
@@ -193,17 +195,7 @@ export class McpServerCapability
     const lease = await this.#reader.acquire(asker);
     // `await using` says the same, and costs every call its helpers while it is compiled for engines without it.
     try {
-      return await lease.value.callTool(name, args, {
-        repeatable: annotations?.readOnlyHint === true || annotations?.idempotentHint === true,
-        ...(timeoutMs === undefined ? {} : { timeoutMs }),
-        ...(onProgress === undefined ? {} : { onProgress }),
-        ...(handlers === undefined ? {} : { handlers }),
-        stop,
-        // One is made where it is read.
-        get signal() {
-          return asker.signal;
-        },
-      });
+      return await lease.value.callTool(name, args, wishes(context, annotations));
     } catch (error) {
       throw (await this.#isGone(name, error, asker)) ? this.#unavailable(name, error) : error;
     } finally {
@@ -412,4 +404,22 @@ export class McpServerCapability
     }
     return byName.get(name);
   }
+}
+
+/** What is wished for a call. */
+function wishes(
+  context: CallContext | undefined,
+  annotations: ToolAnnotations | undefined,
+): ToolCallOptions {
+  const made: { -readonly [K in keyof ToolCallOptions]: ToolCallOptions[K] } = {
+    repeatable: annotations?.readOnlyHint === true || annotations?.idempotentHint === true,
+  };
+  if (context === undefined) return made;
+  const { timeoutMs, onProgress, handlers, stop } = context;
+  if (timeoutMs !== undefined) made.timeoutMs = timeoutMs;
+  if (onProgress !== undefined) made.onProgress = onProgress;
+  if (handlers !== undefined) made.handlers = handlers;
+  if (stop !== undefined) return withSignal(Object.assign(made, { stop }));
+  made.signal = context.signal;
+  return made;
 }

@@ -112,7 +112,7 @@ export type {
   SkillResource,
 } from './skill-resource.ts';
 export { exposedToolName, RESERVED_TOOL_NAMES, type ToolId } from './tool-name.ts';
-export { Stopper, stopBy, type Stop } from './stop.ts';
+export { Stopper, stopBy, withSignal, type Stop } from './stop.ts';
 export {
   defineTool,
   textResult,

@@ -12,9 +12,18 @@ export interface Stop {
   onEnd(listener: (reason: unknown) => void): () => void;
 }
 
+/** Who is to be called, between those who came before and after. */
+interface Listener {
+  readonly call: (reason: unknown) => void;
+  before: Listener | undefined;
+  after: Listener | undefined;
+  hasLetGo: boolean;
+}
+
 /** One that is ended by whoever made it. */
 export class Stopper implements Stop {
-  #listeners: Set<(reason: unknown) => void> | undefined;
+  /** The last of a chain: a `Set` is made anew by engines each time that it becomes empty, which is for each call. */
+  #last: Listener | undefined;
   #over: { readonly reason: unknown } | undefined;
   #controller: AbortController | undefined;
 
@@ -39,39 +48,80 @@ export class Stopper implements Stop {
       listener(this.#over.reason);
       return () => undefined;
     }
-    const listeners = (this.#listeners ??= new Set());
-    listeners.add(listener);
-    return () => void listeners.delete(listener);
+    const own: Listener = { call: listener, before: this.#last, after: undefined, hasLetGo: false };
+    if (own.before !== undefined) own.before.after = own;
+    this.#last = own;
+    return () => this.#letGo(own);
   }
 
   /** The first reason counts. */
   end(reason: unknown): void {
     if (this.#over !== undefined) return;
     this.#over = { reason };
-    for (const listener of this.#listeners ?? []) listener(reason);
-    this.#listeners = undefined;
+    const listeners: Listener[] = [];
+    for (let one = this.#last; one !== undefined; one = one.before) listeners.push(one);
+    this.#last = undefined;
+    // One may let go of another.
+    for (const one of listeners.toReversed()) if (!one.hasLetGo) one.call(reason);
     this.#controller?.abort(reason);
+  }
+
+  #letGo(one: Listener): void {
+    if (one.hasLetGo) return;
+    one.hasLetGo = true;
+    const { before, after } = one;
+    if (before !== undefined) before.after = after;
+    if (after !== undefined) after.before = before;
+    else if (this.#last === one) this.#last = before;
   }
 }
 
 /** A signal that is there anyway. */
 export function stopBy(signal: AbortSignal): Stop {
-  return {
-    get isOver() {
-      return signal.aborted;
-    },
-    get reason(): unknown {
-      return signal.reason;
-    },
-    signal,
-    onEnd: (listener) => {
-      const onAbort = () => listener(signal.reason);
-      if (signal.aborted) {
-        onAbort();
-        return () => undefined;
-      }
-      signal.addEventListener('abort', onAbort, { once: true });
-      return () => signal.removeEventListener('abort', onAbort);
-    },
-  };
+  return new BySignal(signal);
 }
+
+class BySignal implements Stop {
+  readonly signal: AbortSignal;
+
+  constructor(signal: AbortSignal) {
+    this.signal = signal;
+  }
+
+  get isOver(): boolean {
+    return this.signal.aborted;
+  }
+
+  get reason(): unknown {
+    return this.signal.reason;
+  }
+
+  onEnd(listener: (reason: unknown) => void): () => void {
+    const { signal } = this;
+    const onAbort = () => listener(signal.reason);
+    if (signal.aborted) {
+      onAbort();
+      return () => undefined;
+    }
+    signal.addEventListener('abort', onAbort, { once: true });
+    return () => signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/**
+ * The same object, with the `signal` of its `stop`: made where it is read, and also there in a copy. A getter that was
+ * written in each object would be another one in each, and engines then treat every such object as one of a kind.
+ */
+export function withSignal<T extends { readonly stop: Stop }>(
+  object: T,
+): T & { readonly signal: AbortSignal } {
+  return Object.defineProperty(object, 'signal', BY_STOP) as T & { readonly signal: AbortSignal };
+}
+
+const BY_STOP: PropertyDescriptor & ThisType<{ readonly stop: Stop }> = {
+  enumerable: true,
+  configurable: true,
+  get() {
+    return this.stop.signal;
+  },
+};

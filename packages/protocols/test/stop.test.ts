@@ -1,4 +1,4 @@
-import { Stopper, stopBy, type Stop } from '@patchbay/protocols';
+import { Stopper, stopBy, withSignal, type Stop } from '@patchbay/protocols';
 import { expect, it } from 'vitest';
 
 /** Both kinds, each with what ends it. */
@@ -42,4 +42,62 @@ it('makes a signal for who asks for one when it is over', () => {
   const stop = new Stopper();
   stop.end('enough');
   expect([stop.signal.aborted, stop.signal.reason]).toEqual([true, 'enough']);
+});
+
+const ORDERS = [
+  [0],
+  [1],
+  [2],
+  [0, 1],
+  [1, 0],
+  [0, 2],
+  [2, 0],
+  [1, 2],
+  [2, 1],
+  [0, 1, 2],
+  [2, 1, 0],
+  [1, 1],
+];
+
+it.each(kinds().flatMap(([name]) => ORDERS.map((order) => [name, order] as const)))(
+  '%s forgets who lets go, in whatever order: %j',
+  (name, order) => {
+    const [, stop, end] = kinds().find(([kind]) => kind === name)!;
+    const heard: number[] = [];
+    const letGo = [0, 1, 2].map((n) => stop.onEnd(() => heard.push(n)));
+    for (const n of order) letGo[n]!();
+    stop.onEnd(() => heard.push(3));
+    end('enough');
+    expect(heard).toEqual([...[0, 1, 2].filter((n) => !order.includes(n)), 3]);
+  },
+);
+
+it.each(kinds())('%s does not tell who is let go of by another at the end', (_, stop, end) => {
+  const heard: string[] = [];
+  stop.onEnd(() => {
+    heard.push('first');
+    letGo();
+  });
+  const letGo = stop.onEnd(() => heard.push('second'));
+  stop.onEnd(() => heard.push('third'));
+  end('enough');
+  expect(heard).toEqual(['first', 'third']);
+});
+
+it('gives what has a stop its signal, made where it is read, and to a copy too', () => {
+  const stop = new Stopper();
+  let read = 0;
+  const counted: Stop = {
+    isOver: false,
+    reason: undefined,
+    onEnd: () => () => undefined,
+    get signal() {
+      read++;
+      return stop.signal;
+    },
+  };
+  const context = withSignal({ stop: counted, name: 'echo' });
+  expect([Object.keys(context), read]).toEqual([['stop', 'name', 'signal'], 0]);
+  const copy = { ...context, name: 'other' };
+  expect([copy.signal, copy.name, read]).toEqual([stop.signal, 'other', 1]);
 });

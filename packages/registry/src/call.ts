@@ -2,6 +2,7 @@ import {
   PatchbayError,
   toPatchbayError,
   traced,
+  withSignal,
   type ActingSkill,
   type ApprovalDecision,
   type ApprovalPolicy,
@@ -224,20 +225,19 @@ async function approve(
 const isRefusal = (decision: ApprovalDecision): decision is 'deny' | { readonly deny: string } =>
   decision === 'deny' || (typeof decision === 'object' && 'deny' in decision);
 
+/** Without spreads: it is made for each call. */
 function context(viewer: Viewer, options: CallOptions, stop: Stop): CallContext {
   const { timeoutMs, onProgress, handlers } = options;
-  return {
+  const made: { -readonly [K in keyof CallContext]: CallContext[K] } & { readonly stop: Stop } = {
     scope: viewer.scope,
-    ...(viewer.identity === undefined ? {} : { identity: viewer.identity }),
     callId: options.callId ?? globalThis.crypto.randomUUID(),
     stop,
-    get signal() {
-      return stop.signal;
-    },
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    ...(onProgress === undefined ? {} : { onProgress }),
-    ...(handlers === undefined ? {} : { handlers }),
   };
+  if (viewer.identity !== undefined) made.identity = viewer.identity;
+  if (timeoutMs !== undefined) made.timeoutMs = timeoutMs;
+  if (onProgress !== undefined) made.onProgress = onProgress;
+  if (handlers !== undefined) made.handlers = handlers;
+  return withSignal(made);
 }
 
 function aborted(name: string, signal: AbortSignal, cause?: unknown): PatchbayError {

@@ -1,5 +1,5 @@
 import type { JSONRPCMessage, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import type { Stop } from '@patchbay/protocols';
+import { withSignal, type Stop } from '@patchbay/protocols';
 
 import type { HttpRequests } from '../http/http-carrier.ts';
 import { pause } from '../pause.ts';
@@ -52,12 +52,7 @@ export function postOverHttp(
   };
 
   const ask = (init: Omit<Parameters<Send>[1], 'signal'>): Promise<Answer> =>
-    send(url, {
-      ...init,
-      get signal() {
-        return init.stop.signal;
-      },
-    });
+    send(url, withSignal(init));
 
   /** Servers of 2025-03-26 may send several messages at once. */
   const deliver = (text: string) => {
