@@ -140,7 +140,10 @@ function offeredTools(
       }
     }
   }
-  return new Map([...offered].toSorted(by(([name]) => name)));
+  const sorted = new Map<string, OfferedTool>();
+  // By code unit.
+  for (const name of [...offered.keys()].toSorted()) sorted.set(name, offered.get(name)!);
+  return sorted;
 }
 
 /** Static blocks first, then dynamic ones, each in the order of their sources; last, what is missing and why. */
