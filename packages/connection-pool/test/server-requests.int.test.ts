@@ -1,3 +1,5 @@
+import { EventEmitter, once } from 'node:events';
+
 import { ConnectionPool, type PoolOptions } from '@patchbay/connection-pool';
 import type { ServerConfig, ServerRequestHandlers } from '@patchbay/protocols';
 import { scriptedServer, type ScriptedServerOptions } from '@patchbay/testkit';
@@ -227,6 +229,36 @@ describe.concurrent.each(['stdio', 'http'] as const)('an older server (%s)', (tr
     expect(visited).toEqual(['https://login.example/']);
     expect(executions).toBe(3);
   });
+});
+
+it('What an older server asks late in a stream, over a socket that another call opened, is for the call of the stream', async () => {
+  const heard = new EventEmitter();
+  await using server = await scriptedServer({
+    transport: 'http',
+    era: 'legacy',
+    tools: [
+      {
+        name: 'later',
+        onCall: async ({ n }, { ask, progress }) => {
+          const arrived = once(heard, String(n));
+          progress(1, 2);
+          // What it said before has arrived.
+          await arrived;
+          return JSON.stringify(await ask('sampling/createMessage', QUESTION));
+        },
+      },
+    ],
+  });
+  await using pool = new ConnectionPool({ handlers: named('pool') });
+  await using lease = await pool.acquire(server.config);
+  const call = async (n: number) => {
+    const onProgress = () => void heard.emit(String(n));
+    const given = { handlers: named(`call-${n}`), onProgress };
+    const answer = await lease.value.callTool('later', { n }, given);
+    return (JSON.parse(textOf(answer)) as { readonly model: string }).model;
+  };
+  expect(await Promise.all([0, 1].map(call))).toEqual(['call-0', 'call-1']);
+  expect(await Promise.all([2, 3].map(call))).toEqual(['call-2', 'call-3']);
 });
 
 describe('a newer server', () => {
