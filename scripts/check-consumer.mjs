@@ -26,12 +26,13 @@ import { blocksOf, readmes } from './readme-blocks.mjs';
 import { run } from './run.mjs';
 import { packAll, tarballFaults } from './tarball.mjs';
 
+/** Of a name that an entry offers: what is offered must not have been renamed, errors are known by the names of their classes. */
+const NAMED =
+  "const named = (entry) => Object.entries(entry).map(([name, value]) => typeof value !== 'function' || ['', name].includes(value.name) ? name : `${name} is called ${value.name}`).sort().join();";
 /** Two ways to load entries; each prints the names that every entry offers. */
 const LOADERS = {
-  'load.mjs':
-    'for (const entry of process.argv.slice(2)) console.log(entry, Object.keys(await import(entry)).sort().join());',
-  'load.cjs':
-    'for (const entry of process.argv.slice(2)) console.log(entry, Object.keys(require(entry)).sort().join());',
+  'load.mjs': `${NAMED} for (const entry of process.argv.slice(2)) console.log(entry, named(await import(entry)));`,
+  'load.cjs': `${NAMED} for (const entry of process.argv.slice(2)) console.log(entry, named(require(entry)));`,
 };
 
 /**
@@ -47,7 +48,11 @@ async function loadFaults(project, entries) {
       return await run(process.execPath, [file, ...entries], { cwd: project, timeout: 30_000 });
     }),
   );
-  return said[0] === said[1] ? [] : [`import and require differ:\n${said.join('\n')}`];
+  const renamed = said[0]?.split('\n').filter((line) => line.includes(' is called ')) ?? [];
+  return [
+    ...renamed.map((line) => `renamed when it was put together: ${line}`),
+    ...(said[0] === said[1] ? [] : [`import and require differ:\n${said.join('\n')}`]),
+  ];
 }
 
 /**

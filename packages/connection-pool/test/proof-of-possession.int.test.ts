@@ -15,7 +15,10 @@ const TOKEN = 'token-of-a-key';
 /** What a proof says. (RFC 9449, section 4.2) */
 const proofOf = ({ headers }: IncomingMessage): Readonly<Record<string, unknown>> => {
   const [, payload = ''] = String(headers['dpop']).split('.');
-  return JSON.parse(Buffer.from(payload, 'base64url').toString() || '{}') as Record<string, unknown>;
+  return JSON.parse(Buffer.from(payload, 'base64url').toString() || '{}') as Record<
+    string,
+    unknown
+  >;
 };
 
 /**
@@ -102,18 +105,21 @@ it.concurrent.each(
   (['own', 'sdk'] as const).flatMap((path) =>
     (['legacy', 'modern'] as const).map((era) => [path, era] as const),
   ),
-)('a call that is refused for its nonce runs once, with the new one (%s, %s)', async (path, era) => {
-  await using all = await bound(era);
-  await using pool = new ConnectionPool({ callPath: path });
-  await using lease = await pool.acquire(all.config);
-  const call = async () => textOf(await lease.value.callTool('whoami', {}));
-  expect(await call()).toBe('somebody');
-  expect(all.refused).toEqual(['invalid_token', 'use_dpop_nonce']);
-  all.renewNonce('nonce-1');
-  expect(await call()).toBe('somebody');
-  expect(await call()).toBe('somebody');
-  expect(all.refused).toEqual(['invalid_token', 'use_dpop_nonce', 'use_dpop_nonce']);
-  expect(all.server.executions('whoami')).toBe(3);
-  // No proof is used twice.
-  expect(new Set(all.proofs).size).toBe(all.proofs.length);
-});
+)(
+  'a call that is refused for its nonce runs once, with the new one (%s, %s)',
+  async (path, era) => {
+    await using all = await bound(era);
+    await using pool = new ConnectionPool({ callPath: path });
+    await using lease = await pool.acquire(all.config);
+    const call = async () => textOf(await lease.value.callTool('whoami', {}));
+    expect(await call()).toBe('somebody');
+    expect(all.refused).toEqual(['invalid_token', 'use_dpop_nonce']);
+    all.renewNonce('nonce-1');
+    expect(await call()).toBe('somebody');
+    expect(await call()).toBe('somebody');
+    expect(all.refused).toEqual(['invalid_token', 'use_dpop_nonce', 'use_dpop_nonce']);
+    expect(all.server.executions('whoami')).toBe(3);
+    // No proof is used twice.
+    expect(new Set(all.proofs).size).toBe(all.proofs.length);
+  },
+);
