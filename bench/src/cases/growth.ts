@@ -105,6 +105,7 @@ export const growths = (base: number): readonly Case[] => [
       close,
     };
   }),
+  // Nobody has ten thousand under way; what they hold meanwhile (5 KB each) would be moved by the collector.
   growth('calls at once', Math.ceil(base / 10), async (size) => {
     const { call, close } = await echoServer();
     return {

@@ -38,8 +38,6 @@ export function withDeadline<T>(
 
 /** What something runs under. */
 export class Deadline {
-  /** It ends with a neutral reason: what the caller said is nobody else's business. */
-  readonly stop: Stop;
   readonly #stopper = new Stopper();
   readonly #options: DeadlineOptions;
   readonly #fail: (error: PatchbayError) => void;
@@ -53,12 +51,16 @@ export class Deadline {
     const { stop: caller } = options;
     this.#options = options;
     this.#fail = fail;
-    this.stop = this.#stopper;
     if (caller?.isOver === true) throw this.#aborted(caller.reason);
     this.#letGo = caller?.onEnd((reason) =>
       this.#end(this.#aborted(reason), 'cancelled by the caller'),
     );
     this.alive();
+  }
+
+  /** It ends with a neutral reason: what the caller said is nobody else's business. */
+  get stop(): Stop {
+    return this.#stopper;
   }
 
   /** A sign of life. */
