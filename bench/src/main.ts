@@ -1,10 +1,9 @@
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
+import { ArmProcess, serveArm } from './arm-process.ts';
 import { agentSteps, agentStepsAtOnce, callsAtOnce, singleCalls } from './cases/calls.ts';
 import { growths } from './cases/growth.ts';
 import { importTime, installSize } from './cases/import.ts';
@@ -70,27 +69,33 @@ const { values } = parseArgs({
     quick: { type: 'boolean', default: false },
     /** A regular expression: only cases whose name it matches. */
     only: { type: 'string', default: '' },
-    /** The case to measure in this process; its result goes to the one that started it. */
-    at: { type: 'string' },
+    /** The case and the arm, by their numbers, that this process is for. */
+    arm: { type: 'string' },
   },
 });
 
 const size = values.quick ? 'quick' : 'full';
 const work = CASES[size]();
 
-/** A case has a process of its own: what one leaves in memory, or what the compiler learnt of it, is not in the next one's figures. */
-async function apart(index: number): Promise<CaseResult> {
-  const child = fork(fileURLToPath(import.meta.url), [...process.argv.slice(2), `--at=${index}`]);
-  const [came, [code]] = await Promise.all([
-    Promise.race([once(child, 'message'), once(child, 'exit').then(() => [])]),
-    once(child, 'exit'),
-  ]);
-  if (came[0] === undefined) throw new Error(`${work[index]!.name}: ended with ${code}.`);
-  return came[0] as CaseResult;
+if (values.arm === undefined) await all();
+else {
+  const [index, arm] = values.arm.split('.').map(Number) as [number, number];
+  serveArm(work[index]!.arms[arm]!);
 }
 
-if (values.at === undefined) await all();
-else process.send!(await measure(work[Number(values.at)]!, LIMITS[size]));
+async function measured(index: number): Promise<CaseResult> {
+  const { arms: own, ...rest } = work[index]!;
+  const program = fileURLToPath(import.meta.url);
+  const arms = own.map(
+    ({ name }, arm) =>
+      new ArmProcess(name, program, [...process.argv.slice(2), `--arm=${index}.${arm}`]),
+  );
+  try {
+    return await measure({ ...rest, arms }, LIMITS[size]);
+  } finally {
+    await Promise.all(arms.map((arm) => arm.end()));
+  }
+}
 
 async function all(): Promise<void> {
   const only = new RegExp(values.only, 'u');
@@ -98,7 +103,7 @@ async function all(): Promise<void> {
   for (const [index, { name }] of work.entries()) {
     if (!only.test(name)) continue;
     console.error(`${name} …`);
-    const result = await apart(index);
+    const result = await measured(index);
     cases.push(result);
     console.log(`${table(result)}\n`);
   }

@@ -74,7 +74,8 @@ async function interleave(work: Case, limits: Limits): Promise<ReadonlyMap<Arm, 
   }
 }
 
-async function sample(arm: Arm): Promise<Sample> {
+/** One run of it, by the clocks of this process where it does not say what it cost. */
+export async function sample(arm: Arm): Promise<Sample> {
   const cpuBefore = process.cpuUsage();
   const before = performance.now();
   const own = await arm.run();

@@ -55,14 +55,12 @@ const LOOPBACK = new URL('../../../apps/demo/servers/loopback.mjs', import.meta.
 
 type Transport = 'stdio' | 'http';
 
-/** The same server for every arm of a case over HTTP. */
+/** The same program for every arm of a case over HTTP. */
 export class HttpServer {
   #child: ChildProcess | undefined;
-  #users = 0;
   url = '';
 
   async start(): Promise<void> {
-    if (this.#users++ > 0) return;
     const port = await freePort();
     const child = spawn(process.execPath, ['--import', LOOPBACK, SERVER, 'streamableHttp'], {
       env: { PATH: process.env['PATH'], PORT: String(port) },
@@ -76,8 +74,8 @@ export class HttpServer {
   }
 
   async stop(): Promise<void> {
-    if (--this.#users > 0 || this.#child === undefined) return;
     const child = this.#child;
+    if (child === undefined) return;
     const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
     child.kill('SIGKILL');
     await ended;
@@ -101,7 +99,8 @@ interface Subject {
   }>;
 }
 
-function arm(subject: Subject, transport: Transport, http: HttpServer, work: Work): Arm {
+function arm(subject: Subject, transport: Transport, work: Work): Arm {
+  const http = new HttpServer();
   const calls = work.steps * work.atOnce;
   let opened: Awaited<ReturnType<Subject['open']>> | undefined;
   let answers: readonly string[] = [];
@@ -368,26 +367,24 @@ function callsCase(
   atMost: AtMost,
   ofFloor?: AtMost,
 ): Case {
-  const http = new HttpServer();
   const [ours, peer] = subjectsOf[framework]('call') as [Subject, Subject];
   const subjects = ofFloor === undefined ? [ours, peer] : [ours, peer, floor];
   return {
     name: `${how === 'oneByOne' ? 'one call' : '64 calls at once'}, ${transport}, through ${framework}`,
     unit: 'ms',
-    arms: subjects.map((subject) => arm(subject, transport, http, CALLS[how][transport])),
+    arms: subjects.map((subject) => arm(subject, transport, CALLS[how][transport])),
     goals: [...goalsOf(peer.name, atMost), ...goalsOf('floor', ofFloor ?? {})],
   };
 }
 
 /** Whole steps of an agent with a model that answers at once: most of it is the framework. No goal: the ratio is told. */
 function agentCase(framework: Framework, transport: Transport, how: keyof typeof STEPS): Case {
-  const http = new HttpServer();
   const subjects = subjectsOf[framework]('step');
   const step = how === 'oneByOne' ? 'with one call' : 'with 64 calls at once';
   return {
     name: `step of an agent ${step}, ${transport}, through ${framework}`,
     unit: 'ms',
-    arms: subjects.map((subject) => arm(subject, transport, http, STEPS[how])),
+    arms: subjects.map((subject) => arm(subject, transport, STEPS[how])),
     goals: [],
   };
 }

@@ -15,16 +15,15 @@ const TOOLS = 50;
 /** So many more sessions are measured: what one costs is too little to be measured alone. */
 const MANY = 2_000;
 
-const http = new HttpServer();
-
 /** From nothing until each of a hundred sessions has its tools, and down again. */
-function cold(name: string, open: () => Promise<readonly boolean[]>): Arm {
+function cold(name: string, open: (url: string) => Promise<readonly boolean[]>): Arm {
+  const http = new HttpServer();
   let tools: readonly boolean[] = [];
   return {
     name,
     setup: () => http.start(),
     run: async () => {
-      tools = await open();
+      tools = await open(http.url);
     },
     answer: async () => tools,
     teardown: () => http.stop(),
@@ -36,20 +35,19 @@ export const manySessions: Case = {
   unit: 'ms',
   warmUp: 1,
   arms: [
-    cold('patchbay', async () => {
+    cold('patchbay', async (url) => {
       await using connections = new ConnectionPool();
       // One tool of this server can only be run as a task: that is said once, and not what is measured.
       await using registry = new ExtensionRegistry({ onProblem: () => undefined });
-      const server = { url: http.url };
-      registry.register(new McpServerCapability({ id: 'all', server, connections }));
+      registry.register(new McpServerCapability({ id: 'all', server: { url }, connections }));
       const views = Array.from({ length: SESSIONS }, (_, i) => registry.view({ session: `${i}` }));
       const compiled = await Promise.all(views.map((view) => view.compile()));
       return compiled.map(({ tools }) => tools.some(({ id }) => id.name === 'echo'));
     }),
-    cold('@ai-sdk/mcp, a client for each', async () =>
+    cold('@ai-sdk/mcp, a client for each', async (url) =>
       Promise.all(
         Array.from({ length: SESSIONS }, async () => {
-          const client = await createMCPClient({ transport: { type: 'http', url: http.url } });
+          const client = await createMCPClient({ transport: { type: 'http', url } });
           const tools = await client.tools();
           await client.close();
           return 'echo' in tools;

@@ -39,15 +39,14 @@ type List = (groups: readonly string[]) => Promise<readonly Found[]> | readonly 
 
 /** `edits`: before each run one skill is written anew, outside of the time. */
 function cases(skills: number, edits: boolean, lists: Readonly<Record<string, () => List>>): Case {
-  let tree: Tree | undefined;
-  let edit = 0;
   const arms = Object.entries(lists).map(([name, make]): Arm => {
     const list = make();
+    let tree: Tree | undefined;
+    let edit = 0;
     return {
       name,
-      // The first one makes the folders, for all.
       setup: async () => {
-        tree ??= await makeTree(skills);
+        tree = await makeTree(skills);
         if (edits) await list(tree.groups);
       },
       run: async () => {
@@ -61,10 +60,7 @@ function cases(skills: number, edits: boolean, lists: Readonly<Record<string, ()
         return { value, cpu: (user + system) / 1000 };
       },
       answer: async () => digest(await list(tree!.groups)),
-      teardown: async () => {
-        await tree?.remove();
-        tree = undefined;
-      },
+      teardown: async () => tree?.remove(),
     };
   });
   return {

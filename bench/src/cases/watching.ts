@@ -104,24 +104,20 @@ async function start(begin: string, tree: Tree): Promise<Started> {
 }
 
 function startCases(skills: number, once: boolean): readonly Case[] {
-  let tree: Tree | undefined;
   const arms = (what: (started: Started) => Cost): readonly Arm[] =>
     Object.entries(BEGIN).map(([name, begin]) => {
+      let tree: Tree | undefined;
       let told = '';
       return {
         name,
-        // The first one makes the folders, for both.
-        setup: async () => void (tree ??= await makeTree(skills)),
+        setup: async () => void (tree = await makeTree(skills)),
         run: async () => {
           const started = await start(begin, tree!);
           told = started.told;
           return what(started);
         },
         answer: async () => told,
-        teardown: async () => {
-          await tree?.remove();
-          tree = undefined;
-        },
+        teardown: async () => tree?.remove(),
       };
     });
   const goal = { arm: 'patchbay', against: 'chokidar', of: 'value' } as const;
@@ -186,7 +182,7 @@ function editCase(skills: number): Case {
           };
           return await timed(visible());
         },
-        answer: async () => own.edit === other.edit,
+        answer: async () => own.edit,
         teardown: async () => {
           own.end.abort();
           await own.tree?.remove();
@@ -218,7 +214,7 @@ function editCase(skills: number): Case {
           await writeFile(other.tree!.file(i), skillText(i, `edit ${other.edit}`));
           return await timed(visible);
         },
-        answer: async () => own.edit === other.edit,
+        answer: async () => other.edit,
         teardown: async () => {
           await other.close();
           await other.tree?.remove();
