@@ -60,8 +60,8 @@ const CASES: Readonly<Record<'quick' | 'full', () => readonly Case[]>> = {
 };
 
 const LIMITS: Readonly<Record<'quick' | 'full', Limits>> = {
-  quick: { timeMs: 500, minRounds: 3, spread: 0.1 },
-  full: { timeMs: 30_000, minRounds: 20, spread: 0.1 },
+  quick: { timeMs: 500, minRounds: 3, spread: 0.1, leadMs: 0 },
+  full: { timeMs: 30_000, minRounds: 20, spread: 0.1, leadMs: 150 },
 };
 
 const { values } = parseArgs({
@@ -80,7 +80,7 @@ const work = CASES[size]();
 if (values.arm === undefined) await all();
 else {
   const [index, arm] = values.arm.split('.').map(Number) as [number, number];
-  serveArm(work[index]!.arms[arm]!);
+  serveArm(work[index]!.arms[arm]!, LIMITS[size].leadMs);
 }
 
 async function measured(index: number): Promise<CaseResult> {

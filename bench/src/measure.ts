@@ -11,6 +11,8 @@ export interface Limits {
   readonly minRounds: number;
   /** The relative spread of every ratio at which a case is done. */
   readonly spread: number;
+  /** Milliseconds that an arm whose runs are shorter runs before each one that counts. */
+  readonly leadMs: number;
 }
 
 interface ArmResult {

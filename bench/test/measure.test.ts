@@ -4,7 +4,7 @@ import type { Arm, Case } from '../src/case.ts';
 import { measure } from '../src/measure.ts';
 import { summarize } from '../src/statistics.ts';
 
-const limits = { timeMs: 0, minRounds: 3, spread: 0.1 };
+const limits = { timeMs: 0, minRounds: 3, spread: 0.1, leadMs: 0 };
 const work = (arms: readonly Arm[], rest: Partial<Case> = {}): Case => ({
   name: 'a case',
   unit: 'ms',

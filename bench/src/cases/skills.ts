@@ -31,9 +31,10 @@ function floor(groups: readonly string[]): readonly Found[] {
 const deepagents = (groups: readonly string[]): readonly Found[] =>
   groups.flatMap((projectSkillsDir) => deepagentsSkills({ projectSkillsDir }));
 
-/** What was found, in few bytes. */
-const digest = (found: readonly Found[]) =>
-  found.map(({ name, description }) => `${name}: ${description}`).toSorted();
+/** So many were found as they were written. */
+const asWritten = (found: readonly Found[], edits: ReadonlyMap<string, string>): number =>
+  found.filter(({ name, description }) => description.startsWith(`${edits.get(name) ?? 'first'}.`))
+    .length;
 
 type List = (groups: readonly string[]) => Promise<readonly Found[]> | readonly Found[];
 
@@ -42,6 +43,7 @@ function cases(skills: number, edits: boolean, lists: Readonly<Record<string, ()
   const arms = Object.entries(lists).map(([name, make]): Arm => {
     const list = make();
     let tree: Tree | undefined;
+    const said = new Map<string, string>();
     let edit = 0;
     return {
       name,
@@ -50,8 +52,11 @@ function cases(skills: number, edits: boolean, lists: Readonly<Record<string, ()
         if (edits) await list(tree.groups);
       },
       run: async () => {
-        const i = edit % skills;
-        if (edits) await writeFile(tree!.file(i), skillText(i, `edit ${++edit}`));
+        if (edits) {
+          const i = edit++ % skills;
+          said.set(`s${i}`, `edit ${edit}`);
+          await writeFile(tree!.file(i), skillText(i, `edit ${edit}`));
+        }
         const cpu = process.cpuUsage();
         const before = performance.now();
         await list(tree!.groups);
@@ -59,7 +64,7 @@ function cases(skills: number, edits: boolean, lists: Readonly<Record<string, ()
         const { user, system } = process.cpuUsage(cpu);
         return { value, cpu: (user + system) / 1000 };
       },
-      answer: async () => digest(await list(tree!.groups)),
+      answer: async () => asWritten(await list(tree!.groups), said),
       teardown: async () => tree?.remove(),
     };
   });

@@ -182,7 +182,6 @@ function editCase(skills: number): Case {
           };
           return await timed(visible());
         },
-        answer: async () => own.edit,
         teardown: async () => {
           own.end.abort();
           await own.tree?.remove();
@@ -214,7 +213,6 @@ function editCase(skills: number): Case {
           await writeFile(other.tree!.file(i), skillText(i, `edit ${other.edit}`));
           return await timed(visible);
         },
-        answer: async () => other.edit,
         teardown: async () => {
           await other.close();
           await other.tree?.remove();
