@@ -1,6 +1,8 @@
-// The least server over stdio there can be, so that what is measured is the client.
-// node plain.mjs --tools=N [--output] [--starts=FILE] [--id=NAME] [--wait=MS]
+// The least server there can be, so that what is measured is the client: over stdio, or over HTTP with answers in JSON.
+// node plain.mjs --tools=N [--output] [--starts=FILE] [--id=NAME] [--wait=MS] [--http]
 import { appendFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { json } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 
@@ -12,6 +14,8 @@ const { values } = parseArgs({
     id: { type: 'string', default: 'plain' },
     /** Milliseconds before it listens: what is fetched from a registry and asks its service first waits too. */
     wait: { type: 'string', default: '0' },
+    /** Listens on a free port of this machine, and says it on standard output. */
+    http: { type: 'boolean', default: false },
   },
 });
 // Every start is counted, also that of a process which lives for a moment only.
@@ -77,20 +81,46 @@ const METHODS = {
   ping: () => ({}),
 };
 
-let rest = '';
-process.stdin.setEncoding('utf8').on('data', (chunk) => {
-  const lines = (rest + chunk).split('\n');
-  rest = lines.pop();
-  for (const line of lines) {
-    if (line.trim() === '') continue;
-    const { id, method, params } = JSON.parse(line);
-    if (id === undefined || method === undefined) continue;
-    const answer = METHODS[method];
-    say(
-      answer === undefined
-        ? { id, error: { code: -32601, message: `No ${method} here.` } }
-        : { id, result: answer(params ?? {}) },
-    );
-  }
-});
+function answerTo({ id, method, params }) {
+  const answer = METHODS[method];
+  return answer === undefined
+    ? { id, error: { code: -32601, message: `No ${method} here.` } }
+    : { id, result: answer(params ?? {}) };
+}
+
+if (values.http) listen();
+else readLines();
 process.stdin.on('end', () => process.exit());
+
+function readLines() {
+  let rest = '';
+  process.stdin.setEncoding('utf8').on('data', (chunk) => {
+    const lines = (rest + chunk).split('\n');
+    rest = lines.pop();
+    for (const line of lines) {
+      if (line.trim() === '') continue;
+      const message = JSON.parse(line);
+      if (message.id !== undefined && message.method !== undefined) say(answerTo(message));
+    }
+  });
+}
+
+/** It begins no messages of its own, and so has no stream for them. */
+function listen() {
+  const server = createServer(async (request, response) => {
+    if (request.method !== 'POST') {
+      response.writeHead(request.method === 'DELETE' ? 200 : 405).end();
+      return;
+    }
+    const message = await json(request);
+    if (message.id === undefined) {
+      response.writeHead(202).end();
+      return;
+    }
+    const headers = { 'content-type': 'application/json', 'mcp-session-id': 'plain' };
+    response.writeHead(200, headers);
+    response.end(JSON.stringify({ jsonrpc: '2.0', ...answerTo(message) }));
+  });
+  server.listen(0, '127.0.0.1', () => console.log(server.address().port));
+  process.stdin.resume();
+}

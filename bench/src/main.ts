@@ -61,7 +61,7 @@ const CASES: Readonly<Record<'quick' | 'full', () => readonly Case[]>> = {
 
 const LIMITS: Readonly<Record<'quick' | 'full', Limits>> = {
   quick: { timeMs: 500, minRounds: 3, spread: 0.1, leadMs: 0 },
-  full: { timeMs: 30_000, minRounds: 20, spread: 0.1, leadMs: 150 },
+  full: { timeMs: 30_000, minRounds: 20, spread: 0.1, leadMs: 300 },
 };
 
 const { values } = parseArgs({

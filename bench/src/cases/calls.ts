@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { createServer, type AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
@@ -26,7 +27,7 @@ import { MockLanguageModelV4 } from 'ai/test';
 import { createAgent, fakeModel } from 'langchain';
 
 import type { Arm, Case, Cost, Goal } from '../case.ts';
-import { FloorClient } from '../plain-server.ts';
+import { FloorClient, plainServer } from '../plain-server.ts';
 
 /** What is called in one run of an arm. The figures are per call. */
 interface Work {
@@ -37,8 +38,16 @@ interface Work {
 }
 
 const CALLS = {
-  oneByOne: { stdio: { steps: 200, atOnce: 1 }, http: { steps: 50, atOnce: 1 } },
-  atOnce: { stdio: { steps: 4, atOnce: 64 }, http: { steps: 2, atOnce: 64 } },
+  oneByOne: {
+    stdio: { steps: 200, atOnce: 1 },
+    HTTP: { steps: 50, atOnce: 1 },
+    'event stream': { steps: 50, atOnce: 1 },
+  },
+  atOnce: {
+    stdio: { steps: 4, atOnce: 64 },
+    HTTP: { steps: 2, atOnce: 64 },
+    'event stream': { steps: 2, atOnce: 64 },
+  },
 } as const;
 const STEPS = { oneByOne: { steps: 20, atOnce: 1 }, atOnce: { steps: 1, atOnce: 64 } } as const;
 const SERVER = join(
@@ -53,14 +62,43 @@ const textOf = (i: number) => `message ${i}`;
 /** The server has no option for where it listens: it is kept on this machine. */
 const LOOPBACK = new URL('../../../apps/demo/servers/loopback.mjs', import.meta.url).href;
 
-type Transport = 'stdio' | 'http';
+/**
+ * - `stdio`, `event stream`: the server that MCP has for tests; over HTTP it answers by an event stream.
+ * - `HTTP`: the least server there can be, which answers in JSON: what is measured is the client.
+ */
+type Transport = 'stdio' | 'HTTP' | 'event stream';
 
 /** The same program for every arm of a case over HTTP. */
 export class HttpServer {
+  readonly #transport: Exclude<Transport, 'stdio'>;
   #child: ChildProcess | undefined;
   url = '';
 
+  constructor(transport: Exclude<Transport, 'stdio'>) {
+    this.#transport = transport;
+  }
+
   async start(): Promise<void> {
+    await (this.#transport === 'HTTP' ? this.#startPlain() : this.#startEverything());
+  }
+
+  async stop(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined) return;
+    const ended = once(child, 'exit');
+    child.kill('SIGKILL');
+    await ended;
+  }
+
+  async #startPlain(): Promise<void> {
+    const { command, args } = plainServer();
+    const child = spawn(command, [...args, '--http'], { stdio: ['pipe', 'pipe', 'inherit'] });
+    this.#child = child;
+    const [port] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string];
+    this.url = `http://127.0.0.1:${port.trim()}/mcp`;
+  }
+
+  async #startEverything(): Promise<void> {
     const port = await freePort();
     const child = spawn(process.execPath, ['--import', LOOPBACK, SERVER, 'streamableHttp'], {
       env: { PATH: process.env['PATH'], PORT: String(port) },
@@ -71,14 +109,6 @@ export class HttpServer {
       child.stderr?.on('data', (chunk: Buffer) => chunk.includes('listening') && resolve());
     });
     this.url = `http://127.0.0.1:${port}/mcp`;
-  }
-
-  async stop(): Promise<void> {
-    const child = this.#child;
-    if (child === undefined) return;
-    const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-    child.kill('SIGKILL');
-    await ended;
   }
 }
 
@@ -100,15 +130,15 @@ interface Subject {
 }
 
 function arm(subject: Subject, transport: Transport, work: Work): Arm {
-  const http = new HttpServer();
+  const http = transport === 'stdio' ? undefined : new HttpServer(transport);
   const calls = work.steps * work.atOnce;
   let opened: Awaited<ReturnType<Subject['open']>> | undefined;
   let answers: readonly string[] = [];
   return {
     name: subject.name,
     setup: async () => {
-      if (transport === 'http') await http.start();
-      opened = await subject.open(transport === 'stdio' ? STDIO : { url: http.url });
+      await http?.start();
+      opened = await subject.open(http === undefined ? STDIO : { url: http.url });
     },
     run: async (): Promise<Cost> => {
       const cpu = process.cpuUsage();
@@ -121,7 +151,7 @@ function arm(subject: Subject, transport: Transport, work: Work): Arm {
     answer: async () => answers,
     teardown: async () => {
       await opened?.close();
-      if (transport === 'http') await http.stop();
+      await http?.stop();
     },
   };
 }
@@ -392,22 +422,25 @@ function agentCase(framework: Framework, transport: Transport, how: keyof typeof
 /** Milliseconds per call. */
 export const singleCalls: readonly Case[] = [
   callsCase('ai', 'stdio', 'oneByOne', { cpu: 0.65, value: 0.95 }, { cpu: 2, value: 1.15 }),
-  callsCase('ai', 'http', 'oneByOne', { cpu: 0.35, value: 0.4 }),
+  callsCase('ai', 'HTTP', 'oneByOne', { cpu: 0.35, value: 0.4 }),
   callsCase('LangChain', 'stdio', 'oneByOne', { cpu: 0.55, value: 0.7 }),
-  callsCase('LangChain', 'http', 'oneByOne', { cpu: 0.28, value: 0.35 }),
+  callsCase('LangChain', 'HTTP', 'oneByOne', { cpu: 0.28, value: 0.35 }),
+  // Most of it is the server: no goal.
+  callsCase('ai', 'event stream', 'oneByOne', {}),
+  callsCase('LangChain', 'event stream', 'oneByOne', {}),
 ];
 
 /** Milliseconds per call: the throughput, turned around. */
 export const callsAtOnce: readonly Case[] = [
   callsCase('ai', 'stdio', 'atOnce', { value: 1 / 1.6 }),
-  callsCase('ai', 'http', 'atOnce', { value: 1 / 3 }),
+  callsCase('ai', 'HTTP', 'atOnce', { value: 1 / 3 }),
   callsCase('LangChain', 'stdio', 'atOnce', { value: 1 / 2 }),
-  callsCase('LangChain', 'http', 'atOnce', { value: 1 / 4 }),
+  callsCase('LangChain', 'HTTP', 'atOnce', { value: 1 / 4 }),
 ];
 
 const agents = (how: keyof typeof STEPS): readonly Case[] =>
   (['ai', 'LangChain'] as const).flatMap((framework) =>
-    (['stdio', 'http'] as const).map((transport) => agentCase(framework, transport, how)),
+    (['stdio', 'event stream'] as const).map((transport) => agentCase(framework, transport, how)),
   );
 
 /** Milliseconds per call. */

@@ -17,7 +17,7 @@ const MANY = 2_000;
 
 /** From nothing until each of a hundred sessions has its tools, and down again. */
 function cold(name: string, open: (url: string) => Promise<readonly boolean[]>): Arm {
-  const http = new HttpServer();
+  const http = new HttpServer('event stream');
   let tools: readonly boolean[] = [];
   return {
     name,
