@@ -355,7 +355,8 @@ const callOfLangchain = (tools: readonly StructuredTool[], name: string, work: W
   const tool = tools.find((one) => one.name === name)!;
   return calling(work, async (args, id) => {
     const call = { type: 'tool_call', name, args, id } as const;
-    return ((await tool.invoke(call)) as ToolMessage).text;
+    // Not `text`, which LangChain makes for whoever reads it.
+    return ((await tool.invoke(call)) as ToolMessage).content as string;
   });
 };
 

@@ -54,19 +54,25 @@ export function planResult(result: ToolResult, options: PlanOptions = {}): Resul
   const hasText = planned.some(({ said }) => said === true);
   const data = structuredText(result?.structuredContent);
   const withData = data !== undefined && (structured !== 'content' || !hasText);
-  const texts = planned.filter(({ said }) => !(withData && structured === 'structured' && said));
-  const pieces = [...texts.map(({ text }) => text), ...(withData ? [data] : [])].filter(
-    (text) => text !== '',
-  );
+  const pieces: string[] = [];
+  const media: PlannedMedia[] = [];
+  const problems: string[] = [];
+  for (const part of planned) {
+    const isReplaced = withData && structured === 'structured' && part.said === true;
+    if (part.text !== '' && !isReplaced) pieces.push(part.text);
+    if (part.media !== undefined) media.push(part.media);
+    if (part.problem !== undefined) problems.push(part.problem);
+  }
+  if (withData && data !== '') pieces.push(data);
   const isError = result?.isError === true;
   const nothing = isError ? 'The tool failed without saying why.' : '(no output)';
   const { text, cut } = joined(pieces.length === 0 ? [nothing] : pieces, options.maxResultChars);
   return {
     text: isError && !text.startsWith('Error:') ? `Error: ${text}` : text,
-    media: planned.flatMap(({ media }) => media ?? []),
+    media,
     isError,
     ...(cut === undefined ? {} : { cut }),
-    problems: planned.flatMap(({ problem }) => problem ?? []),
+    problems,
   };
 }
 

@@ -57,7 +57,9 @@ export function authKey(
   auth: ServerAuthorization | undefined,
   objectId: (object: object) => number,
 ): string {
-  const sorted = Object.entries(auth ?? {}).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  // Of most there is none, and it is asked for each call.
+  if (auth === undefined) return '[]';
+  const sorted = Object.entries(auth).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return JSON.stringify(sorted, (_name, value: unknown) =>
     typeof value === 'function' ? objectId(value) : value,
   );

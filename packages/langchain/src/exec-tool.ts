@@ -38,6 +38,12 @@ export interface ProgressChunk extends Progress {
 }
 
 /**
+ * The schema that takes anything, which its type leaves out. Of an object LangChain would look for references, and write into
+ * it, at each call.
+ */
+const ANYTHING = true as unknown as DynamicStructuredTool['schema'];
+
+/**
  * One call as a LangChain tool: only inside one are there callbacks, traces, stream events and the signal of the agent.
  * Its schema is open, for the view checks the arguments once, against what the tool's author wrote; LangChain would
  * compile that schema anew for each call. It answers with a finished message and throws only what is no answer: an abort
@@ -63,7 +69,7 @@ export function execTool(
   return new DynamicStructuredTool({
     name,
     description,
-    schema: {},
+    schema: ANYTHING,
     metadata: { patchbay: true },
     func: async (args: unknown, _manager, config): Promise<ToolMessage> => {
       const signal = config?.signal;

@@ -25,27 +25,32 @@ export class Stopper implements Stop {
   /** The last of a chain: a `Set` is made anew by engines each time that it becomes empty, which is for each call. */
   #last: Listener | undefined;
   #over: { readonly reason: unknown } | undefined;
+  #makeReason: (() => unknown) | undefined;
   #controller: AbortController | undefined;
 
   get isOver(): boolean {
-    return this.#over !== undefined;
+    return this.#over !== undefined || this.#makeReason !== undefined;
   }
 
   get reason(): unknown {
+    if (this.#makeReason !== undefined) {
+      this.#over = { reason: this.#makeReason() };
+      this.#makeReason = undefined;
+    }
     return this.#over?.reason;
   }
 
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      if (this.#over !== undefined) this.#controller.abort(this.#over.reason);
+      if (this.isOver) this.#controller.abort(this.reason);
     }
     return this.#controller.signal;
   }
 
   onEnd(listener: (reason: unknown) => void): () => void {
-    if (this.#over !== undefined) {
-      listener(this.#over.reason);
+    if (this.isOver) {
+      listener(this.reason);
       return () => undefined;
     }
     const own: Listener = { call: listener, before: this.#last, after: undefined, hasLetGo: false };
@@ -56,8 +61,20 @@ export class Stopper implements Stop {
 
   /** The first reason counts. */
   end(reason: unknown): void {
-    if (this.#over !== undefined) return;
+    if (this.isOver) return;
     this.#over = { reason };
+    this.#tell();
+  }
+
+  /** As {@link end}, with a reason that is made when it is first asked for, once: an error costs more than many a call. */
+  endBy(makeReason: () => unknown): void {
+    if (this.isOver) return;
+    this.#makeReason = makeReason;
+    if (this.#last !== undefined || this.#controller !== undefined) this.#tell();
+  }
+
+  #tell(): void {
+    const { reason } = this;
     const listeners: Listener[] = [];
     for (let one = this.#last; one !== undefined; one = one.before) listeners.push(one);
     this.#last = undefined;

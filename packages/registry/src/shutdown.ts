@@ -47,7 +47,7 @@ export function inClosingOrder(registrations: readonly Registration[]): readonly
 
 /** Takes it out of use at once. */
 function cut({ id, gone }: Registration): void {
-  gone.end(new PatchbayError('closed', `"${id}" was closed.`, { source: id }));
+  gone.endBy(() => new PatchbayError('closed', `"${id}" was closed.`, { source: id }));
 }
 
 async function dispose(

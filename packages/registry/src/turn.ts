@@ -183,15 +183,18 @@ export class Turn implements TurnView {
     this.#idle.stop();
     this.#viewer.activity.end();
     this.#release?.();
-    this.#life.end(new PatchbayError('closed', `The turn "${this.turnId}" has ended.`));
+    this.#life.endBy(() => this.#over());
     await this.#host.ended(this);
   }
 
   /** Something is under way in it, until {@link #rest}. */
   #work(): void {
-    if (this.#closing !== undefined)
-      throw new PatchbayError('closed', `The turn "${this.turnId}" has ended.`);
+    if (this.#closing !== undefined) throw this.#over();
     this.#busy++;
+  }
+
+  #over(): PatchbayError {
+    return new PatchbayError('closed', `The turn "${this.turnId}" has ended.`);
   }
 
   #rest(): void {

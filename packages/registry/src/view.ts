@@ -100,7 +100,7 @@ export class View implements ExtensionView {
   }
 
   async #end(): Promise<void> {
-    this.#ended.end(new PatchbayError('closed', 'The view was closed.'));
+    this.#ended.endBy(() => new PatchbayError('closed', 'The view was closed.'));
     await Promise.all([...this.#turns.values()].map(({ turn }) => turn.close()));
     this.#host.viewClosed(this);
   }
