@@ -64,7 +64,9 @@ export class ArmProcess implements Arm {
 
   #gone(step: Step): Error {
     const { exitCode, signalCode } = this.#child;
-    return new Error(`${this.name}, ${step}: its process has ended with ${signalCode ?? exitCode}.`);
+    return new Error(
+      `${this.name}, ${step}: its process has ended with ${signalCode ?? exitCode}.`,
+    );
   }
 }
 
@@ -78,7 +80,8 @@ export function serveArm(arm: Arm, leadMs: number): void {
   let last = Infinity;
   const run = async () => {
     const end = performance.now() + leadMs;
-    if (last < leadMs) do await arm.run();
+    if (last < leadMs)
+      do await arm.run();
       while (performance.now() < end);
     const before = performance.now();
     const cost = await sample(arm);

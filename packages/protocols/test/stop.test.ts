@@ -84,6 +84,27 @@ it.each(kinds())('%s does not tell who is let go of by another at the end', (_, 
   expect(heard).toEqual(['first', 'third']);
 });
 
+it('makes a reason once, for the first who asks', () => {
+  let made = 0;
+  const stopper = new Stopper();
+  stopper.endBy(() => `reason ${++made}`);
+  expect([stopper.isOver, made]).toEqual([true, 0]);
+  stopper.end('another');
+  stopper.endBy(() => 'a third');
+  const told: unknown[] = [];
+  stopper.onEnd((reason) => told.push(reason));
+  expect([...told, stopper.reason, stopper.signal.reason]).toEqual(Array(3).fill('reason 1'));
+});
+
+it('makes a reason at once where somebody listens', () => {
+  const stopper = new Stopper();
+  const told: unknown[] = [];
+  stopper.onEnd((reason) => told.push(reason));
+  const { signal } = stopper;
+  stopper.endBy(() => 'over');
+  expect([...told, signal.reason]).toEqual(['over', 'over']);
+});
+
 it('gives what has a stop its signal, made where it is read, and to a copy too', () => {
   const stop = new Stopper();
   let read = 0;

@@ -51,6 +51,21 @@ export function postOverHttp(
     return headers;
   };
 
+  let posted: Readonly<Record<string, string>> | undefined;
+  /** Those of every call, made once for each session. */
+  const headersOfPost = (): Readonly<Record<string, string>> => {
+    const isSame =
+      posted?.['mcp-session-id'] === transport.sessionId &&
+      posted?.['mcp-protocol-version'] === transport.protocolVersion;
+    if (posted === undefined || !isSame)
+      posted = Object.freeze({
+        ...headersNow(),
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+      });
+    return posted;
+  };
+
   const ask = (init: Omit<Parameters<Send>[1], 'signal'>): Promise<Answer> =>
     send(url, withSignal(init));
 
@@ -97,18 +112,14 @@ export function postOverHttp(
   };
 
   return async (message, stop, isOpen) => {
-    const headers = headersNow();
-    headers['content-type'] = 'application/json';
-    headers['accept'] = 'application/json, text/event-stream';
     const { name, _meta: meta } = message.params as {
       readonly name: string;
       readonly _meta: Readonly<Record<string, unknown>>;
     };
     const isModern = meta[sdk.PROTOCOL_VERSION_META_KEY] !== undefined;
-    if (isModern) {
-      headers['mcp-method'] = message.method;
-      headers['mcp-name'] = headerValue(name);
-    }
+    const headers = isModern
+      ? { ...headersOfPost(), 'mcp-method': message.method, 'mcp-name': headerValue(name) }
+      : headersOfPost();
     const body = JSON.stringify(message);
     const response = await ask({ method: 'POST', headers, body, stop });
     const { status } = response;
