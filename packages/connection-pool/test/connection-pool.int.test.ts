@@ -72,18 +72,22 @@ describe.concurrent('sharing', () => {
     await vi.waitFor(() => expect(pool.inspect()).toEqual([]), { timeout: 15_000 });
   });
 
-  it('lets further processes wait, ends what nobody uses first, and gives up with a clear error', async () => {
+  it('gives up to start a further process after a while, with a clear error', async () => {
     await using pool = new ConnectionPool({ maxClients: 1, maxWaitMs: 200 });
-    await using first = await pool.acquire(raw());
+    await using used = await pool.acquire(raw());
     const stop = new AbortController();
-    const busy = first.value.callTool('never', {}, { signal: stop.signal }).catch(() => undefined);
+    const busy = used.value.callTool('never', {}, { signal: stop.signal }).catch(() => undefined);
     await expect(pool.acquire(raw({ more: 1 }))).rejects.toMatchObject({
       code: 'pool-exhausted',
       message: expect.stringContaining('`maxClients`'),
     });
     stop.abort();
     await busy;
-    await first.close();
+  });
+
+  it('lets further processes wait, and ends what nobody uses first', async () => {
+    await using pool = new ConnectionPool({ maxClients: 1 });
+    await (await pool.acquire(raw())).close();
     await using next = await pool.acquire(raw({ more: 2 }));
     expect(textOf(await next.value.callTool('echo', { text: 'next' }))).toBe('next');
     expect(pool.inspect().filter(({ pid }) => pid !== undefined)).toHaveLength(1);
@@ -96,6 +100,10 @@ describe.concurrent('processes', () => {
     ['a server behind a shell', behindShell()],
     ['a server that ignores the end of its input', raw({ ignoreEof: true })],
     ['a tree that ignores that and SIGTERM', behindShell({ ignoreEof: true, ignoreTerm: true })],
+    [
+      'a large tree that ignores both',
+      behindShell({ ignoreEof: true, ignoreTerm: true, megabytes: 300 }),
+    ],
   ])('leaves nothing of %s', async (_name, config) => {
     const pool = new ConnectionPool();
     await open(pool, config);

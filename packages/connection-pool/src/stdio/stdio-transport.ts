@@ -1,5 +1,6 @@
 import type { ChildProcess, ChildProcessWithoutNullStreams } from 'node:child_process';
 import type { Writable } from 'node:stream';
+import { finished } from 'node:stream/promises';
 
 import { PatchbayError } from '@patchbay/protocols';
 
@@ -47,6 +48,8 @@ const DEFAULTS = {
 const AFTER_EXIT = { quietMs: 100, atMostMs: 1_000 };
 /** How long the end of a server that closed its input is waited for. */
 const CLOSED_INPUT_MS = 300;
+/** How long what was killed may take to be gone: the system ends a large program piece by piece. */
+const KILLED_MS = 1_000;
 const PROBE = 'server/discover';
 /** How much of a line that is no message is handed on, in characters. */
 const SAMPLE = 2_000;
@@ -244,6 +247,7 @@ export class StdioTransport {
   ): void {
     if (child !== this.#child || this.#afterExit !== undefined || this.#state === 'closed') return;
     signalTree(child, 'SIGKILL'); // whatever a wrapper left behind
+    if (this.#state === 'closing') return;
     if (
       this.#state === 'open' &&
       this.#probe !== undefined &&
@@ -319,12 +323,18 @@ export class StdioTransport {
       signalTree(child, 'SIGTERM');
       if (!(await within(gone, graceMs))) {
         signalTree(child, 'SIGKILL');
-        await within(gone, 1_000);
+        await within(gone, KILLED_MS);
       }
     }
     signalTree(child, 'SIGKILL');
+    await within(outputEnded(child), KILLED_MS);
     this.#down(child.exitCode, child.signalCode);
   }
+}
+
+/** A child's output is also that of what it started, and ends with the last of them. */
+function outputEnded({ stdout, stderr }: ChildProcessWithoutNullStreams): Promise<unknown> {
+  return Promise.allSettled([finished(stdout), finished(stderr)]);
 }
 
 function isJsonRpc(value: unknown): value is JsonRpcMessage {
