@@ -149,9 +149,8 @@ export class FileWatcher {
 
   async #lookAgain(): Promise<void> {
     let look: FileLook | undefined;
-    const opened = new Set<string>();
     const { places } = this.#options;
-    if (this.#look === undefined && places !== undefined) await this.#arm(places, opened);
+    if (this.#look === undefined && places !== undefined) await this.#arm(places);
     // Watches first, then the look that counts: nothing falls between. Mostly the watches are there already.
     for (let round = 0; ; round++) {
       if (this.#closed) return;
@@ -165,7 +164,7 @@ export class FileWatcher {
       look = await this.#options.look(everything ? undefined : fired);
       this.#files ??= look.files;
       if (!everything && look.folders === this.#look?.folders) break;
-      if (this.#closed || !(await this.#arm(look, opened))) break;
+      if (this.#closed || !(await this.#arm(look))) break;
     }
     if (this.#closed || look === undefined) return;
     const changes = difference(this.#files ?? look.files, look.files);
@@ -174,8 +173,11 @@ export class FileWatcher {
     if (changes.length > 0) this.#options.onChange(changes);
   }
 
-  /** Watches what the look names, and nothing else. Whether there is anything among it that was not `opened` before. */
-  async #arm(look: Pick<FileLook, 'folders' | 'ways'>, opened: Set<string>): Promise<boolean> {
+  /**
+   * Watches what the look names, and nothing else. Whether a watch is new: also where it takes the place of another one, because
+   * with that went what it had not told yet.
+   */
+  async #arm(look: Pick<FileLook, 'folders' | 'ways'>): Promise<boolean> {
     if (this.#options.poll !== undefined) return false;
     const interest = new Map(look.folders);
     for (const { folder, name } of (await Promise.all(look.ways.map(wayTo))).flat()) {
@@ -192,18 +194,18 @@ export class FileWatcher {
       watcher.close();
       this.#armed.delete(folder);
     }
-    return this.#watchAll(ids, opened);
+    return this.#watchAll(ids);
   }
 
-  #watchAll(ids: ReadonlyMap<string, string> | undefined, opened: Set<string>): boolean {
-    const before = opened.size;
+  #watchAll(ids: ReadonlyMap<string, string> | undefined): boolean {
+    let opened = false;
     let complete = true;
     let limit: unknown;
     for (const folder of this.#interest.keys()) {
       if (this.#armed.has(folder)) continue;
       try {
         this.#armed.set(folder, { watcher: this.#watch(folder), id: ids?.get(folder) });
-        opened.add(folder);
+        opened = true;
       } catch (error) {
         const { code } = error as { readonly code?: unknown };
         // Gone since it was seen: what led to it tells.
@@ -216,7 +218,7 @@ export class FileWatcher {
     this.#complete = complete;
     if (limit === undefined) this.#endLimit();
     else this.#beginLimit(limit, this.#interest.size);
-    return opened.size > before;
+    return opened;
   }
 
   #watch(folder: string): FSWatcher {

@@ -187,6 +187,35 @@ describe('a watcher', () => {
   });
 });
 
+it('looks once more where a watch took the place of another one, with which went what it had not told', async () => {
+  let stamp = '1';
+  let listener: Parameters<typeof watch>[2] = () => undefined;
+  const silent = ((_folder: string, _options: object, told: typeof listener) => {
+    listener = told;
+    const close = () => void (stamp = '2');
+    return Object.assign(new EventEmitter(), { close }) as unknown as FSWatcher;
+  }) as typeof watch;
+  let looks = 0;
+  const changes: (readonly FileChange[])[] = [];
+  const folders = new Map([['/folder', () => true]]);
+  const watcher = new FileWatcher({
+    source: 'mine',
+    watch: silent,
+    places: { folders, ways: [] },
+    known: new Map([['a', '1']]),
+    look: async () => {
+      const files = new Map([['a', stamp]]);
+      // Something beside the files: the folder may have been exchanged.
+      if (++looks === 1) listener('rename', '.a.new');
+      return { files, folders: new Map(folders), ways: [] };
+    },
+    onChange: (batch) => changes.push(batch),
+  });
+  close.push(() => watcher.close());
+  await watcher.start();
+  expect(changes).toEqual([[{ kind: 'changed', path: 'a' }]]);
+});
+
 describe('where the system gives no more watches', () => {
   for (const code of ['ENOSPC', 'EMFILE']) {
     it(`wsl-4739: ${code} is a problem once, and files are looked at from time to time until it is over`, async () => {
