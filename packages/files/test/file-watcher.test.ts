@@ -192,8 +192,8 @@ it('looks once more where a watch took the place of another one, with which went
   let listener: Parameters<typeof watch>[2] = () => undefined;
   const silent = ((_folder: string, _options: object, told: typeof listener) => {
     listener = told;
-    const close = () => void (stamp = '2');
-    return Object.assign(new EventEmitter(), { close }) as unknown as FSWatcher;
+    const replaced = { close: () => void (stamp = '2') };
+    return Object.assign(new EventEmitter(), replaced) as unknown as FSWatcher;
   }) as typeof watch;
   let looks = 0;
   const changes: (readonly FileChange[])[] = [];
