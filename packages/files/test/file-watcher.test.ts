@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { watch, type FSWatcher } from 'node:fs';
+import { watch, type FSWatcher, type WatchListener } from 'node:fs';
 import {
   appendFile,
   mkdir,
@@ -189,7 +189,7 @@ describe('a watcher', () => {
 
 it('looks once more where a watch took the place of another one, with which went what it had not told', async () => {
   let stamp = '1';
-  let listener: Parameters<typeof watch>[2] = () => undefined;
+  let listener: WatchListener<string> = () => undefined;
   const silent = ((_folder: string, _options: object, told: typeof listener) => {
     listener = told;
     const replaced = { close: () => void (stamp = '2') };
